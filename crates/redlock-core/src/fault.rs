@@ -1,0 +1,117 @@
+//! Why there is no answer, and whether the command may have been carried out all the same.
+
+use alloc::sync::Arc;
+use core::fmt;
+
+/// A command that got no usable answer.
+///
+/// The distinction decides what a lease may assume. Both count as "no" for the quorum; but after
+/// [`Unknown`](Self::Unknown) a key of ours may stand at the node, now or a little later. When in
+/// doubt, a fault is unknown.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// Certain: the node did not carry the command out and never will.
+    NotExecuted(Cause),
+    /// The command may have been carried out, or may still be.
+    Unknown(Cause),
+}
+
+impl Fault {
+    /// What went wrong.
+    #[must_use]
+    pub const fn cause(&self) -> &Cause {
+        match self {
+            Self::NotExecuted(cause) | Self::Unknown(cause) => cause,
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.cause().fmt(f)
+    }
+}
+
+/// What went wrong between us and a node. Never contains a token or a credential.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Cause {
+    kind: CauseKind,
+    detail: Option<Arc<str>>,
+}
+
+/// The kinds of [`Cause`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum CauseKind {
+    /// No connection: nobody listens, the host is unknown, the network is unreachable.
+    Unreachable,
+    /// A connection was refused by what answered: wrong password, wrong user, TLS failure, a protocol
+    /// the server does not speak.
+    Rejected,
+    /// The connection broke while the command was under way.
+    Disconnected,
+    /// No answer by the deadline.
+    Timeout,
+    /// The server answered with an error; the detail starts with its code word.
+    Server,
+    /// The answer is none that the command can have.
+    UnexpectedReply,
+    /// The node already has as many unanswered commands as are allowed to pile up.
+    Overloaded,
+    /// The connection was closed on our side.
+    Closed,
+}
+
+impl Cause {
+    /// A cause without further detail.
+    #[must_use]
+    pub const fn new(kind: CauseKind) -> Self {
+        Self { kind, detail: None }
+    }
+
+    /// A cause with a text that says more. The text must not contain credentials.
+    #[must_use]
+    pub fn with_detail(kind: CauseKind, detail: impl Into<Arc<str>>) -> Self {
+        Self { kind, detail: Some(detail.into()) }
+    }
+
+    /// The kind.
+    #[must_use]
+    pub const fn kind(&self) -> CauseKind {
+        self.kind
+    }
+
+    /// The text that says more, if there is one.
+    #[must_use]
+    pub fn detail(&self) -> Option<&str> {
+        self.detail.as_deref()
+    }
+
+    /// The code word of a server's error (`READONLY`, `OOM`, `ERR`, ...).
+    #[must_use]
+    pub fn code(&self) -> Option<&str> {
+        match self.kind {
+            CauseKind::Server => self.detail()?.split(' ').next(),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.kind {
+            CauseKind::Unreachable => "unreachable",
+            CauseKind::Rejected => "connection rejected",
+            CauseKind::Disconnected => "connection lost",
+            CauseKind::Timeout => "no answer in time",
+            CauseKind::Server => "server error",
+            CauseKind::UnexpectedReply => "unexpected reply",
+            CauseKind::Overloaded => "too many unanswered commands",
+            CauseKind::Closed => "connection closed",
+        };
+        match &self.detail {
+            Some(detail) => write!(f, "{kind}: {detail}"),
+            None => f.write_str(kind),
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! From the request to the lease: attempts, the pauses between them, and what to say when all failed.
+
+use core::time::Duration;
+
+use super::round::Verdict;
+use super::{LeaseMachine, Phase, ballot};
+use crate::lease::record::Key;
+use crate::{
+    AlreadyHeld, CommandId, Event, Instant, LossReason, NotAcquired, NotAcquiredReason, Obstacle, Operation,
+    TimerKind, Vote,
+};
+
+/// How long an acquire keeps trying.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Patience {
+    /// So many attempts; the first is always made.
+    Attempts(u32),
+    /// Until this instant; the first attempt is made in any case and gets its full operation timeout.
+    Until(Instant),
+}
+
+/// An acquire that has not ended.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Acquiring {
+    patience: Patience,
+    /// Attempts begun for this request.
+    made: u32,
+    stage: Stage,
+    /// The last attempt reached a quorum, but too late.
+    expired: bool,
+    /// The next attempt was put just before the end of the patience; none follows it.
+    last_call: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Stage {
+    /// An attempt is under way.
+    Asking,
+    /// It failed and was taken back; another is made at this instant.
+    Pausing(Instant),
+    /// The last one failed and was taken back. Some nodes may still say why, until this instant.
+    Reporting(Instant),
+}
+
+impl Acquiring {
+    pub(super) const fn next_timeout(&self) -> Option<(Instant, TimerKind)> {
+        match self.stage {
+            Stage::Asking => None,
+            Stage::Pausing(retry_at) => Some((retry_at, TimerKind::Retry)),
+            Stage::Reporting(at) => Some((at, TimerKind::Report)),
+        }
+    }
+
+    /// When to make the next attempt, if there is to be one.
+    fn next_attempt(&mut self, now: Instant, pause: Duration, operation_timeout: Duration) -> Option<Instant> {
+        const SHORTEST: Duration = Duration::from_millis(1);
+        let retry_at = now.saturating_add(pause);
+        match self.patience {
+            Patience::Attempts(attempts) => (self.made < attempts).then_some(retry_at),
+            Patience::Until(end) if retry_at < end => Some(retry_at),
+            // The pause would outlast the patience. One more attempt, shortly before the end, so that
+            // a patience shorter than the pause is still spent waiting and not given back.
+            Patience::Until(end) => {
+                let left = end.saturating_since(now);
+                if self.last_call || left < 2 * SHORTEST {
+                    return None;
+                }
+                self.last_call = true;
+                let run_up = operation_timeout.min(left / 4);
+                Some(end.saturating_sub(run_up).max(now.saturating_add(SHORTEST)))
+            }
+        }
+    }
+}
+
+/// Requests that begin and cut short.
+impl LeaseMachine {
+    /// Asks for the lease. Ends with [`Event::Acquired`] or [`Event::AcquireFailed`].
+    ///
+    /// Each attempt asks all nodes at once, under a token of its own, and is decided the moment a quorum
+    /// said yes or has become impossible. A failed attempt is taken back at every node; the next one
+    /// comes after `retry_delay` plus 0 to 50 % of it.
+    ///
+    /// # Errors
+    /// [`AlreadyHeld`] while a lease is held or another request is not finished. A lease that is lost may
+    /// be asked for again.
+    pub fn acquire(&mut self, now: Instant, patience: Patience) -> Result<(), AlreadyHeld> {
+        self.input(now, |machine| {
+            match machine.phase {
+                Phase::Idle => {}
+                Phase::Lost(_) => machine.take_back(|_, _| {}),
+                Phase::Acquiring(_) | Phase::Held(_) | Phase::Releasing(_) => return Err(AlreadyHeld),
+            }
+            machine.phase = Phase::Acquiring(Acquiring {
+                patience,
+                made: 0,
+                stage: Stage::Asking,
+                expired: false,
+                last_call: false,
+            });
+            machine.begin_attempt();
+            Ok(())
+        })
+    }
+
+    /// Gives up whatever there is, for a caller that has gone away. An acquire ends as cancelled, a lease
+    /// as [`Event::Lost`] with [`LossReason::Closed`]; either is taken back at every node. A release that
+    /// is under way goes on.
+    pub fn abandon(&mut self, now: Instant) {
+        self.input(now, |machine| match &machine.phase {
+            Phase::Idle | Phase::Releasing(_) => {}
+            Phase::Acquiring(acquiring) => {
+                if acquiring.stage == Stage::Asking {
+                    machine.take_back(|_, _| {});
+                }
+                machine.fail_acquire(|_, _| NotAcquiredReason::Cancelled);
+            }
+            Phase::Held(_) => {
+                machine.lose(LossReason::Closed);
+                machine.take_back(|_, _| {});
+                machine.phase = Phase::Idle;
+            }
+            Phase::Lost(_) => {
+                machine.take_back(|_, _| {});
+                machine.phase = Phase::Idle;
+            }
+        });
+    }
+}
+
+impl LeaseMachine {
+    fn begin_attempt(&mut self) {
+        let Phase::Acquiring(acquiring) = &mut self.phase else { return };
+        acquiring.made = acquiring.made.saturating_add(1);
+        acquiring.stage = Stage::Asking;
+        let config = self.spec.config();
+        // No answer is of use once the validity is gone, nor, after the first attempt, the patience.
+        let mut deadline = self.now.saturating_add(config.operation_timeout());
+        deadline = deadline.min(config.valid_until(self.now, config.ttl()));
+        if let Patience::Until(end) = acquiring.patience
+            && acquiring.made > 1
+        {
+            deadline = deadline.min(end);
+        }
+        // A number that has come round again belongs to an attempt of 2^32 attempts ago.
+        self.attempt = self.attempt.wrapping_add(1);
+        self.fencing = None;
+        self.round.begin(Operation::Acquire, self.now, deadline);
+        let intent = self.acquire_intent(self.token());
+        for node in self.nodes() {
+            let id = self.outbox.send(node, deadline, self.spec.resource(), intent.clone());
+            self.records[node.index()].clear();
+            self.records[node.index()].key = Key::Asked(id);
+            self.round.ask(id);
+        }
+    }
+
+    /// An answer to the acquire of the current attempt. After the attempt was won it is a late one: it
+    /// tells whether the node holds our key as well, and decides nothing.
+    pub(super) fn answer_acquire(&mut self, index: usize, id: CommandId, vote: Vote) {
+        self.records[index].answer_acquire(&vote);
+        if !matches!(self.phase, Phase::Acquiring(_)) {
+            return;
+        }
+        if let Vote::Yes(fencing) = vote {
+            self.fencing = fencing;
+        }
+        self.round.record(id, ballot(vote, self.spec.config().ttl()));
+        self.decide_acquire();
+    }
+
+    pub(super) fn acquire_timeout(&mut self) {
+        let Phase::Acquiring(acquiring) = &self.phase else { return };
+        match acquiring.stage {
+            Stage::Asking => self.decide_acquire(),
+            Stage::Pausing(retry_at) if self.now >= retry_at => match acquiring.patience {
+                Patience::Until(end) if self.now >= end => self.report_failure(),
+                Patience::Until(_) | Patience::Attempts(_) => self.begin_attempt(),
+            },
+            Stage::Reporting(at) if self.now >= at => self.report_failure(),
+            Stage::Pausing(_) | Stage::Reporting(_) => {}
+        }
+    }
+
+    fn decide_acquire(&mut self) {
+        match self.round.verdict(self.now) {
+            Verdict::Pending => {}
+            Verdict::Failed => self.fail_attempt(false),
+            Verdict::Won => {
+                let config = self.spec.config();
+                let valid_until = config.valid_until(self.round.started, config.ttl());
+                if self.now < valid_until {
+                    let made = match &self.phase {
+                        Phase::Acquiring(acquiring) => acquiring.made,
+                        Phase::Idle | Phase::Held(_) | Phase::Lost(_) | Phase::Releasing(_) => return,
+                    };
+                    self.hold(valid_until, made);
+                } else {
+                    self.fail_attempt(true);
+                }
+            }
+        }
+    }
+
+    fn fail_attempt(&mut self, expired: bool) {
+        self.round.live = false;
+        self.take_back(|_, _| {});
+        let pause = self.jittered(self.spec.config().retry_delay());
+        let operation_timeout = self.spec.config().operation_timeout();
+        let now = self.now;
+        let Phase::Acquiring(acquiring) = &mut self.phase else { return };
+        acquiring.expired = expired;
+        if let Some(retry_at) = acquiring.next_attempt(now, pause, operation_timeout) {
+            acquiring.stage = Stage::Pausing(retry_at);
+            let attempt = acquiring.made;
+            let cause = self.not_acquired(|obstacle, _| obstacle.into());
+            self.outbox.tell(Event::AttemptFailed { attempt, retry_at, cause });
+            return;
+        }
+        // Decided, but not always explained: "unreachable" and "taken at some" may differ by the answer
+        // of a node that was not waited for. It gets a moment to say so.
+        let moment = now.saturating_add(operation_timeout / 10).min(self.round.deadline);
+        acquiring.stage = Stage::Reporting(moment);
+        self.report_when_explained();
+    }
+
+    /// A late answer to an attempt that has failed: too late to count, in time to be reported.
+    pub(super) fn explain_failure(&mut self, id: CommandId, vote: Vote) {
+        self.round.record(id, ballot(vote, self.spec.config().ttl()));
+        self.report_when_explained();
+    }
+
+    fn report_when_explained(&mut self) {
+        let Phase::Acquiring(Acquiring { stage: Stage::Reporting(at), expired, .. }) = &self.phase else { return };
+        let explained = *expired
+            || self.now >= *at
+            || self.round.open() == 0
+            || self.round.failure(&self.spec, self.now).obstacle() == Obstacle::Taken;
+        if explained {
+            self.report_failure();
+        }
+    }
+
+    fn report_failure(&mut self) {
+        self.fail_acquire(|seen, patience| match patience {
+            Patience::Attempts(_) => seen.into(),
+            Patience::Until(_) => NotAcquiredReason::WaitedInVain { seen },
+        });
+    }
+
+    fn fail_acquire(&mut self, reason: impl FnOnce(Obstacle, Patience) -> NotAcquiredReason) {
+        let failure = self.not_acquired(reason);
+        self.round.live = false;
+        self.phase = Phase::Idle;
+        self.outbox.tell(Event::AcquireFailed(failure));
+    }
+
+    fn not_acquired(&self, reason: impl FnOnce(Obstacle, Patience) -> NotAcquiredReason) -> NotAcquired {
+        let quorum = self.round.failure(&self.spec, self.now);
+        let (expired, patience) = match &self.phase {
+            Phase::Acquiring(acquiring) => (acquiring.expired, acquiring.patience),
+            Phase::Idle | Phase::Held(_) | Phase::Lost(_) | Phase::Releasing(_) => (false, Patience::Attempts(1)),
+        };
+        let obstacle = if expired { Obstacle::Expired } else { quorum.obstacle() };
+        NotAcquired { reason: reason(obstacle, patience), quorum }
+    }
+}

@@ -1,0 +1,379 @@
+//! The machine: one lease from the first attempt to the release.
+
+mod acquire;
+mod hold;
+mod outbox;
+mod output;
+mod record;
+mod release;
+mod round;
+mod undo;
+
+#[cfg(test)]
+mod tests;
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+
+pub use acquire::Patience;
+pub use output::{Event, MachineStats, Output, TimerKind};
+
+use acquire::Acquiring;
+use hold::Holding;
+use outbox::Outbox;
+use output::Uncounted;
+use record::{Key, Record};
+use round::{Ballot, Round};
+use release::Grip;
+use undo::{Answered, UndoLog};
+
+use crate::{
+    CommandId, Fault, FencingToken, Instant, Intent, LeaseSpec, LossReason, NodeId, Reply, Token, Ttl, Vote, interpret,
+};
+
+/// A lease as a pure state machine: it knows no clock, socket, thread or client. It says what to send
+/// and is told what came back.
+///
+/// # How to drive it
+///
+/// Methods come in four classes.
+///
+/// - Requests ([`acquire`](Self::acquire), [`extend`](Self::extend), [`release`](Self::release),
+///   [`abandon`](Self::abandon)) fail only when the state does not allow them, and then change nothing.
+/// - Inputs ([`handle_reply`](Self::handle_reply), [`handle_timeout`](Self::handle_timeout)) never fail.
+/// - Outputs come from [`poll_output`](Self::poll_output): drain it after requests and inputs, until it
+///   says [`Output::Wait`]. Several requests and inputs may come before a drain.
+/// - Getters take `&self`.
+///
+/// ```
+/// use core::time::Duration;
+/// use redlock_core::{Config, Event, Instant, LeaseMachine, LeaseSpec, MemoryNode, Output, Patience, Token};
+///
+/// let now = Instant::EPOCH;
+/// let mut node = MemoryNode::new();
+/// let spec = LeaseSpec::new("orders:42", ["memory".into()], Config::default())?;
+/// let mut lease = LeaseMachine::new(spec, Token::from_bytes([7; 20]), 42);
+///
+/// lease.acquire(now, Patience::Attempts(1)).unwrap();
+/// loop {
+///     match lease.poll_output() {
+///         Output::Send(command) => {
+///             let reply = node.execute(now, &command.key, &command.intent);
+///             lease.handle_reply(now, command.id, Ok(reply));
+///         }
+///         Output::Event(event) => assert!(matches!(event, Event::Acquired { .. })),
+///         Output::Wait(_) => break,
+///     }
+/// }
+/// assert!(lease.is_held(now));
+/// # Ok::<(), redlock_core::Error>(())
+/// ```
+///
+/// # What it promises
+///
+/// - A lease is held only after a quorum said yes, and only until `valid_until`, which counts from the
+///   `now` of the input that sent the commands. Delays of any kind can only shorten it.
+/// - After `handle_timeout(t)` and a drain, the next timeout lies after `t`.
+/// - `valid_until` grows only by an extension that a quorum granted.
+/// - Every request ends with exactly one terminal [`Event`], by its deadline, whatever the nodes do.
+/// - One request or input adds at most [`max_outputs`](Self::max_outputs) outputs to the queue.
+/// - The same inputs give the same outputs, byte for byte.
+///
+/// Two machines are equal when they behave alike from here on; [`stats`](Self::stats) do not count.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LeaseMachine {
+    spec: LeaseSpec,
+    base: Token,
+    seed: u64,
+    now: Instant,
+    /// Attempts made in this machine's life; the token of the current one.
+    attempt: u32,
+    fencing: Option<FencingToken>,
+    phase: Phase,
+    round: Round,
+    records: Vec<Record>,
+    undo: UndoLog,
+    outbox: Outbox,
+    stats: Uncounted,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Phase {
+    Idle,
+    Acquiring(Acquiring),
+    Held(Holding),
+    Lost(LossReason),
+    /// The verdict is still open. What each node had of ours when the delete went out.
+    Releasing(Vec<Grip>),
+}
+
+/// Where a machine stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LeaseState {
+    /// No lease, and none asked for.
+    Idle,
+    /// A lease was asked for: an attempt is under way, or the next is waited for.
+    Acquiring,
+    /// Held, as of the last input. Whether it still is depends on the time: see
+    /// [`LeaseMachine::is_held`].
+    Held,
+    /// Over before it was released.
+    Lost(LossReason),
+    /// Released; how that ended is not known yet.
+    Releasing,
+}
+
+/// Construction and outputs.
+impl LeaseMachine {
+    /// A machine without a lease.
+    ///
+    /// `base` must be 20 bytes from a cryptographic random source, fresh for this machine: the tokens of
+    /// all its attempts derive from it. `seed` feeds the jitter and need not be secret, but should differ
+    /// between contenders.
+    #[must_use]
+    pub fn new(spec: LeaseSpec, base: Token, seed: u64) -> Self {
+        let nodes = spec.nodes().len();
+        Self {
+            base,
+            seed,
+            now: Instant::EPOCH,
+            attempt: 0,
+            fencing: None,
+            phase: Phase::Idle,
+            round: Round::new(nodes),
+            records: (0..nodes).map(|_| Record::new()).collect(),
+            undo: UndoLog::default(),
+            outbox: Outbox::with_capacity(Self::max_outputs(nodes)),
+            stats: Uncounted::default(),
+            spec,
+        }
+    }
+
+    /// The most outputs that one request or input can add to the queue, for this many nodes: a clean-up
+    /// of one attempt, the commands of the next with a repair each, and a few events.
+    #[must_use]
+    pub const fn max_outputs(nodes: usize) -> usize {
+        3 * nodes + 4
+    }
+
+    /// The next thing to do. [`Output::Wait`] means that the queue is empty.
+    pub fn poll_output(&mut self) -> Output {
+        self.outbox.pop().unwrap_or_else(|| Output::Wait(self.next_timeout().map(|(at, _)| at)))
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout) next, and what for.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<(Instant, TimerKind)> {
+        let round = self.round.live.then_some((self.round.deadline, TimerKind::OperationTimeout));
+        let phase = match &self.phase {
+            Phase::Acquiring(acquiring) => acquiring.next_timeout(),
+            Phase::Held(holding) => Some(holding.next_timeout(self.round.live)),
+            Phase::Idle | Phase::Lost(_) | Phase::Releasing(_) => None,
+        };
+        let forget = self.undo.next_forget().map(|at| (at, TimerKind::Forget));
+        [round, phase, forget].into_iter().flatten().min()
+    }
+}
+
+/// Inputs.
+impl LeaseMachine {
+    /// An answer to the command `id`, or that there will be none.
+    ///
+    /// An id that is not waited for changes nothing and is counted. Answers may come in any order, late,
+    /// more than once, or never.
+    pub fn handle_reply(&mut self, now: Instant, id: CommandId, reply: Result<Reply, Fault>) {
+        self.input(now, |machine| machine.dispatch_reply(id, reply));
+    }
+
+    /// The time is `now`. May be called early, late, or without need.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.input(now, |machine| {
+            machine.stats.0.forgotten_cleanups += machine.undo.forget(machine.now) as u64;
+            match &machine.phase {
+                Phase::Acquiring(_) => machine.acquire_timeout(),
+                Phase::Held(_) => machine.hold_timeout(),
+                Phase::Releasing(_) => machine.decide_release(),
+                Phase::Idle | Phase::Lost(_) => {}
+            }
+        });
+    }
+
+    /// Runs one request or input. The clock never goes back, and what is over by now is over before
+    /// anything else is looked at.
+    fn input<T>(&mut self, now: Instant, act: impl FnOnce(&mut Self) -> T) -> T {
+        if now < self.now {
+            self.stats.0.clock_regressions += 1;
+        }
+        self.now = self.now.max(now);
+        let before = self.outbox.len();
+        self.lose_by_time();
+        let result = act(self);
+        debug_assert!(self.outbox.len() - before <= Self::max_outputs(self.records.len()));
+        result
+    }
+
+    fn dispatch_reply(&mut self, id: CommandId, reply: Result<Reply, Fault>) {
+        if let Some(index) = self.records.iter().position(|record| record.key == Key::Asked(id)) {
+            let vote = interpret(&self.acquire_intent(self.token()), reply);
+            self.answer_acquire(index, id, vote);
+        } else if let Some(index) = self.records.iter().position(|record| record.awaits_extension(id)) {
+            let ttl = self.spec.config().ttl();
+            let vote = interpret(&Intent::CompareAndPexpire { token: self.token(), ttl }, reply);
+            self.answer_extension(index, id, vote);
+        } else if self.undo.awaits(id) {
+            self.answer_undo(id, reply);
+        } else if id.get() < self.outbox.ids() {
+            self.stats.0.stale_replies += 1;
+        } else {
+            self.stats.0.unknown_replies += 1;
+        }
+    }
+
+    fn answer_undo(&mut self, id: CommandId, reply: Result<Reply, Fault>) {
+        let vote = match self.undo.acquires(id) {
+            Some(token) => interpret(&self.acquire_intent(token), reply),
+            None => interpret(&Intent::CompareAndDelete { token: self.token() }, reply),
+        };
+        let deadline = self.operation_deadline();
+        let (outbox, key) = (&mut self.outbox, self.spec.resource());
+        let answered = self.undo.answer(id, &vote, |node, token| {
+            outbox.send(node, deadline, key, Intent::CompareAndDelete { token })
+        });
+        match (answered, &self.phase) {
+            (Answered::Acquire(_), Phase::Acquiring(_)) => self.explain_failure(id, vote),
+            (_, Phase::Releasing(_)) => self.answer_release(answered, id, vote),
+            _ => {}
+        }
+    }
+}
+
+/// Getters.
+impl LeaseMachine {
+    /// Where the machine stands, as of the last input.
+    #[must_use]
+    pub const fn state(&self) -> LeaseState {
+        match &self.phase {
+            Phase::Idle => LeaseState::Idle,
+            Phase::Acquiring(_) => LeaseState::Acquiring,
+            Phase::Held(_) => LeaseState::Held,
+            Phase::Lost(reason) => LeaseState::Lost(*reason),
+            Phase::Releasing(_) => LeaseState::Releasing,
+        }
+    }
+
+    /// When the lease ends; `None` when none is held.
+    #[must_use]
+    pub fn valid_until(&self) -> Option<Instant> {
+        match &self.phase {
+            Phase::Held(holding) => Some(holding.end()),
+            Phase::Idle | Phase::Acquiring(_) | Phase::Lost(_) | Phase::Releasing(_) => None,
+        }
+    }
+
+    /// Whether the lease is held at `now`.
+    #[must_use]
+    pub fn is_held(&self, now: Instant) -> bool {
+        self.valid_until().is_some_and(|end| now.max(self.now) < end)
+    }
+
+    /// The token of the current attempt.
+    #[must_use]
+    pub const fn token(&self) -> Token {
+        self.base.for_attempt(self.attempt)
+    }
+
+    /// The fencing token of the lease that is held, if it takes one.
+    #[must_use]
+    pub const fn fencing_token(&self) -> Option<FencingToken> {
+        match &self.phase {
+            Phase::Held(_) => self.fencing,
+            _ => None,
+        }
+    }
+
+    /// What the lease is about.
+    #[must_use]
+    pub const fn spec(&self) -> &LeaseSpec {
+        &self.spec
+    }
+
+    /// Whether nothing is left to do or to learn: no lease, no request, no clean-up under way. A driver
+    /// may then forget the machine.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.phase == Phase::Idle && self.undo.is_empty() && self.outbox.len() == 0
+    }
+
+    /// Counts of what should be rare.
+    #[must_use]
+    pub const fn stats(&self) -> MachineStats {
+        self.stats.0
+    }
+}
+
+/// What the phases share.
+impl LeaseMachine {
+    fn operation_deadline(&self) -> Instant {
+        self.now.saturating_add(self.spec.config().operation_timeout())
+    }
+
+    fn nodes(&self) -> impl Iterator<Item = NodeId> + use<> {
+        (0_u8..).take(self.records.len()).map(NodeId::new)
+    }
+
+    /// How many nodes may hold our key now.
+    fn possible_holders(&self) -> usize {
+        self.records.iter().filter(|record| record.may_hold()).count()
+    }
+
+    fn acquire_intent(&self, token: Token) -> Intent {
+        let ttl = self.spec.config().ttl();
+        match self.spec.fencing_key() {
+            Some(fence) => Intent::FencedAcquire { fence: Arc::clone(fence), token, ttl },
+            None => Intent::SetNxPx { token, ttl },
+        }
+    }
+
+    /// Sends a delete of the current token to EVERY node, whatever it answered: a lost reply is not a
+    /// lost command. From here on the attempt lives in the log of what is being taken back.
+    fn take_back(&mut self, ask: impl Fn(&mut Round, CommandId)) {
+        let (token, deadline) = (self.token(), self.operation_deadline());
+        let ttl = self.spec.config().ttl();
+        // By then a key that was set in time has expired by any clock that the drift allows for.
+        let lifetime = ttl.as_duration().saturating_add(self.spec.config().drift().drift(ttl));
+        let forget_at = deadline.saturating_add(lifetime);
+        for node in self.nodes() {
+            let key = self.records[node.index()].key;
+            let intent = Intent::CompareAndDelete { token };
+            let delete = self.outbox.send(node, deadline, self.spec.resource(), intent);
+            if self.undo.open(node, token, key, delete, forget_at) {
+                self.stats.0.forgotten_cleanups += 1;
+            }
+            self.records[node.index()].clear();
+            ask(&mut self.round, delete);
+        }
+    }
+
+    /// `pause` plus a uniform random 0 to 50 % of it, and never less than a millisecond, so that no
+    /// configuration makes a busy loop.
+    fn jittered(&self, pause: Duration) -> Duration {
+        const SHORTEST: Duration = Duration::from_millis(1);
+        let half = u64::try_from(pause.as_nanos() / 2).unwrap_or(u64::MAX);
+        let mut random = SmallRng::seed_from_u64(self.seed ^ self.outbox.ids().rotate_left(32));
+        let jitter = Duration::from_nanos(random.random_range(0..=half));
+        pause.saturating_add(jitter).max(SHORTEST)
+    }
+}
+
+fn ballot(vote: Vote, ttl: Ttl) -> Ballot {
+    match vote {
+        Vote::Yes(_) => Ballot::Yes(ttl),
+        Vote::No => Ballot::No,
+        Vote::Fault(fault) => Ballot::Fault(fault),
+    }
+}

@@ -1,0 +1,246 @@
+//! Taking back what an attempt may have left: one entry per node and attempt until nothing more can be
+//! learnt or done.
+
+use alloc::collections::VecDeque;
+
+use crate::{CommandId, Fault, Instant, NodeId, Token, Vote};
+
+use super::record::Key;
+
+/// How many attempts per node are remembered while their commands are unanswered. A node that stays
+/// silent through more attempts than that loses the oldest entry.
+pub(super) const MAX_PER_NODE: usize = 8;
+
+/// Every attempt that is being taken back, oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct UndoLog {
+    entries: VecDeque<Undo>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Undo {
+    node: NodeId,
+    token: Token,
+    acquire: Acquire,
+    delete: Delete,
+    /// The second and last delete was sent.
+    repeated: bool,
+    forget_at: Instant,
+}
+
+/// What is known of the acquire that is being taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Acquire {
+    /// Not answered yet.
+    Open(CommandId),
+    /// Carried out, perhaps after the delete that was to undo it.
+    Late,
+    /// Its fate was known when the delete was sent, or it will never be carried out.
+    Settled,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Delete {
+    Open(CommandId),
+    /// Answered "not there", or not answered properly.
+    Missed,
+}
+
+/// Which command of an entry was answered, and at which node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answered {
+    Acquire(NodeId),
+    Delete(NodeId),
+    /// Neither.
+    Nothing,
+}
+
+impl UndoLog {
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Notes that a delete of `token` was sent to `node` as `delete`. Returns whether an older entry of
+    /// that node had to be forgotten for it.
+    pub(super) fn open(
+        &mut self,
+        node: NodeId,
+        token: Token,
+        key: Key,
+        delete: CommandId,
+        forget_at: Instant,
+    ) -> bool {
+        let full = self.entries.iter().filter(|entry| entry.node == node).count() >= MAX_PER_NODE;
+        if full && let Some(oldest) = self.entries.iter().position(|entry| entry.node == node) {
+            self.entries.remove(oldest);
+        }
+        let acquire = match key {
+            Key::Asked(id) => Acquire::Open(id),
+            Key::Absent | Key::Granted | Key::Unknown => Acquire::Settled,
+        };
+        let delete = Delete::Open(delete);
+        self.entries.push_back(Undo { node, token, acquire, delete, repeated: false, forget_at });
+        full
+    }
+
+    /// Whether an answer to `id` is waited for.
+    pub(super) fn awaits(&self, id: CommandId) -> bool {
+        self.entries.iter().any(|entry| entry.awaits(id))
+    }
+
+    /// Whether `id` is the acquire of an entry, and of which token.
+    pub(super) fn acquires(&self, id: CommandId) -> Option<Token> {
+        self.entries.iter().find(|entry| entry.acquire == Acquire::Open(id)).map(|entry| entry.token)
+    }
+
+    /// Files an answer. If a second delete is due, `repeat` sends it and returns its id.
+    pub(super) fn answer(
+        &mut self,
+        id: CommandId,
+        vote: &Vote,
+        repeat: impl FnOnce(NodeId, Token) -> CommandId,
+    ) -> Answered {
+        let position = self.entries.iter().position(|entry| entry.awaits(id));
+        let Some(entry) = position.and_then(|position| self.entries.get_mut(position)) else {
+            return Answered::Nothing;
+        };
+        let node = entry.node;
+        let mut done = false;
+        let answered = if entry.acquire == Acquire::Open(id) {
+            entry.acquire = match vote {
+                Vote::Yes(_) | Vote::Fault(Fault::Unknown(_)) => Acquire::Late,
+                Vote::No | Vote::Fault(Fault::NotExecuted(_)) => Acquire::Settled,
+            };
+            Answered::Acquire(node)
+        } else {
+            // A token that was deleted was there, and an acquire puts it there once.
+            done = matches!(vote, Vote::Yes(_));
+            entry.delete = Delete::Missed;
+            Answered::Delete(node)
+        };
+        match (entry.delete, entry.acquire) {
+            (Delete::Missed, Acquire::Late) if !entry.repeated && !done => {
+                entry.repeated = true;
+                entry.delete = Delete::Open(repeat(node, entry.token));
+            }
+            (Delete::Missed, Acquire::Late | Acquire::Settled) => done = true,
+            (Delete::Missed, Acquire::Open(_)) | (Delete::Open(_), _) => {}
+        }
+        if done && let Some(position) = position {
+            self.entries.remove(position);
+        }
+        answered
+    }
+
+    /// When the next entry will have waited long enough.
+    pub(super) fn next_forget(&self) -> Option<Instant> {
+        self.entries.iter().map(|entry| entry.forget_at).min()
+    }
+
+    /// Drops the entries that have waited long enough, and says how many.
+    pub(super) fn forget(&mut self, now: Instant) -> usize {
+        let before = self.entries.len();
+        self.entries.retain(|entry| now < entry.forget_at);
+        before - self.entries.len()
+    }
+}
+
+impl Undo {
+    fn awaits(&self, id: CommandId) -> bool {
+        self.acquire == Acquire::Open(id) || self.delete == Delete::Open(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cause, CauseKind};
+
+    const ACQUIRE: CommandId = CommandId::new(1);
+    const DELETE: CommandId = CommandId::new(2);
+    const REPEAT: CommandId = CommandId::new(3);
+
+    fn log(key: Key) -> UndoLog {
+        let mut log = UndoLog::default();
+        log.open(NodeId::new(0), Token::from_bytes([0; 20]), key, DELETE, Instant::EPOCH);
+        log
+    }
+
+    fn feed(log: &mut UndoLog, id: CommandId, vote: &Vote) -> bool {
+        let mut repeated = false;
+        let step = log.answer(id, vote, |_, _| {
+            repeated = true;
+            REPEAT
+        });
+        assert_ne!(step, Answered::Nothing);
+        repeated
+    }
+
+    fn unknown() -> Vote {
+        Vote::Fault(Fault::Unknown(Cause::new(CauseKind::Disconnected)))
+    }
+
+    #[test]
+    fn a_late_yes_after_the_delete_was_answered_gets_one_more_delete() {
+        for (late, missed) in [(Vote::Yes(None), Vote::No), (unknown(), Vote::No), (Vote::Yes(None), unknown())] {
+            let mut log = log(Key::Asked(ACQUIRE));
+            assert!(!feed(&mut log, DELETE, &missed));
+            assert!(!log.is_empty());
+            assert!(feed(&mut log, ACQUIRE, &late));
+            assert!(!feed(&mut log, REPEAT, &Vote::No), "one more, not two");
+            assert!(log.is_empty());
+        }
+    }
+
+    #[test]
+    fn answers_that_come_in_the_other_order_mean_the_same() {
+        let mut log = log(Key::Asked(ACQUIRE));
+        assert!(!feed(&mut log, ACQUIRE, &Vote::Yes(None)));
+        assert!(feed(&mut log, DELETE, &Vote::No));
+        assert!(!feed(&mut log, REPEAT, &Vote::Yes(None)));
+        assert!(log.is_empty());
+    }
+
+    #[test]
+    fn a_token_that_was_deleted_is_done_with() {
+        let mut log = log(Key::Asked(ACQUIRE));
+        assert!(!feed(&mut log, DELETE, &Vote::Yes(None)));
+        assert!(log.is_empty());
+    }
+
+    #[test]
+    fn an_acquire_that_never_ran_needs_no_second_delete() {
+        let mut log = log(Key::Asked(ACQUIRE));
+        assert!(!feed(&mut log, DELETE, &Vote::No));
+        assert!(!feed(&mut log, ACQUIRE, &Vote::No));
+        assert!(log.is_empty());
+    }
+
+    #[test]
+    fn a_key_known_before_the_delete_needs_one_delete_only() {
+        for key in [Key::Granted, Key::Unknown, Key::Absent] {
+            let mut log = log(key);
+            assert!(!feed(&mut log, DELETE, &Vote::No));
+            assert!(log.is_empty());
+        }
+    }
+
+    #[test]
+    fn the_log_is_bounded_and_forgets_in_time() {
+        let mut log = UndoLog::default();
+        let at = |seconds| Instant::from_epoch(core::time::Duration::from_secs(seconds));
+        for number in 0..MAX_PER_NODE as u64 + 1 {
+            let full = log.open(
+                NodeId::new(0),
+                Token::from_bytes([0; 20]),
+                Key::Absent,
+                CommandId::new(number),
+                at(number),
+            );
+            assert_eq!(full, number == MAX_PER_NODE as u64);
+        }
+        assert_eq!(log.next_forget(), Some(at(1)));
+        assert_eq!(log.forget(at(2)), 2);
+        assert_eq!(log.next_forget(), Some(at(3)));
+    }
+}

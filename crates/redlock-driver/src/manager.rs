@@ -1,0 +1,205 @@
+//! The entry point: a set of nodes and the settings for leases on them.
+
+use std::fmt;
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures_channel::oneshot;
+use futures_util::future::{Either, select};
+use redlock_core::{Config, ConfigError, Error, LeaseMachine, LeaseSpec, Patience, Token};
+
+use crate::cell::Cell;
+use crate::drive::drive;
+use crate::stats::Counters;
+use crate::tasks::Tasks;
+use crate::{IntoNode, Lease, Lock, Node, Runtime, Stats};
+
+/// A set of nodes, and the settings that leases on them start from. Cheap to clone; all clones share the
+/// connections.
+///
+/// Making one does no I/O and needs no runtime: connections are opened when they are first needed. A node
+/// that is down costs its vote and nothing else.
+pub struct Manager<R> {
+    inner: Arc<Inner<R>>,
+}
+
+struct Inner<R> {
+    runtime: R,
+    nodes: Arc<[Node]>,
+    names: Arc<[Arc<str>]>,
+    config: Config,
+    tasks: Arc<Tasks<R>>,
+    counters: Arc<Counters>,
+}
+
+impl<R: Runtime + Default> Manager<R> {
+    /// Leases on one logical Redis: a server, or a Sentinel or Cluster deployment behind one connection.
+    ///
+    /// The only mode with fencing tokens. A lease is as available and as durable as that Redis is.
+    ///
+    /// # Errors
+    /// [`ConfigError::InvalidNode`] for an address that cannot be used.
+    pub fn single(node: impl IntoNode<R>, config: Config) -> Result<Self, ConfigError> {
+        Self::single_on(R::default(), node, config)
+    }
+
+    /// Leases held by a majority of independent primaries (the Redlock algorithm): an odd number of them,
+    /// three or more. They survive the loss of a minority.
+    ///
+    /// # Errors
+    /// [`ConfigError::NodeCount`] for fewer than three nodes or an even number,
+    /// [`ConfigError::DuplicateNode`] for an address given twice, [`ConfigError::InvalidNode`] for one
+    /// that cannot be used.
+    pub fn redlock<N: IntoNode<R>>(
+        nodes: impl IntoIterator<Item = N>,
+        config: Config,
+    ) -> Result<Self, ConfigError> {
+        Self::redlock_on(R::default(), nodes, config)
+    }
+}
+
+impl<R: Runtime> Manager<R> {
+    /// [`single`](Self::single) on a runtime handle of your own.
+    ///
+    /// # Errors
+    /// As for [`single`](Self::single).
+    pub fn single_on(runtime: R, node: impl IntoNode<R>, config: Config) -> Result<Self, ConfigError> {
+        let node = node.into_node(&runtime)?;
+        Ok(Self::new(runtime, [node].into(), config))
+    }
+
+    /// [`redlock`](Self::redlock) on a runtime handle of your own.
+    ///
+    /// # Errors
+    /// As for [`redlock`](Self::redlock).
+    pub fn redlock_on<N: IntoNode<R>>(
+        runtime: R,
+        nodes: impl IntoIterator<Item = N>,
+        config: Config,
+    ) -> Result<Self, ConfigError> {
+        let nodes = nodes.into_iter().map(|node| node.into_node(&runtime)).collect::<Result<Arc<[_]>, _>>()?;
+        if nodes.len() < 3 {
+            return Err(ConfigError::NodeCount { given: nodes.len() });
+        }
+        let manager = Self::new(runtime, nodes, config);
+        // The count and the names are checked where every lease is described.
+        LeaseSpec::new("resource", Arc::clone(&manager.inner.names), manager.inner.config.clone())?;
+        Ok(manager)
+    }
+
+    fn new(runtime: R, nodes: Arc<[Node]>, config: Config) -> Self {
+        let names = nodes.iter().map(|node| Arc::clone(node.name())).collect();
+        let (tasks, counters) = (Arc::new(Tasks::new()), Arc::default());
+        Self { inner: Arc::new(Inner { runtime, nodes, names, config, tasks, counters }) }
+    }
+
+    /// Describes a lease on `resource`, which is the key that it stands under. Nothing is sent yet; a
+    /// mistake in the name is reported when the lease is asked for.
+    pub fn lock(&self, resource: impl Into<Arc<str>>) -> Lock<R> {
+        Lock::new(self.clone(), resource.into())
+    }
+
+    /// The settings that leases start from.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.inner.config
+    }
+
+    /// What was done so far, in numbers.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.inner.counters.snapshot(self.inner.tasks.count())
+    }
+
+    /// Gives up every lease, finishes the clean-ups that are running and closes the connections. Takes at
+    /// most one operation timeout; what could not be taken back by then expires with its ttl.
+    ///
+    /// Leases that are still held are lost with [`LossReason::Closed`](redlock_core::LossReason::Closed),
+    /// acquires under way end as cancelled, later ones fail with [`Error::Closed`]. All clones are closed.
+    /// Dropping the future does not stop the closing.
+    pub async fn close(&self) {
+        let inner = Arc::clone(&self.inner);
+        let idle = inner.tasks.close();
+        let (sender, closed) = oneshot::channel();
+        let finish = async move {
+            let deadline = inner.runtime.now().saturating_add(inner.config.operation_timeout());
+            let timeout = pin!(inner.runtime.sleep_until(deadline));
+            match select(idle, timeout).await {
+                Either::Left(_) | Either::Right(_) => inner.stop(),
+            }
+            // The caller may have stopped waiting.
+            let _ = sender.send(());
+        };
+        if self.inner.runtime.spawn(finish).is_err() {
+            return self.inner.stop();
+        }
+        // It ends without an answer only if its runtime does, and then there is nothing left to close.
+        let _ = closed.await;
+    }
+
+    pub(crate) fn names(&self) -> &Arc<[Arc<str>]> {
+        &self.inner.names
+    }
+
+    pub(crate) fn is_cluster(&self) -> bool {
+        self.inner.nodes.iter().any(Node::is_cluster)
+    }
+
+    /// Starts the task of a lease, asks for the lease and waits for the answer.
+    pub(crate) async fn acquire(
+        &self,
+        spec: LeaseSpec,
+        patience: impl FnOnce(redlock_core::Instant) -> Patience,
+    ) -> Result<Lease<R>, Error> {
+        let inner = &self.inner;
+        let (base, seed) = random()?;
+        let machine = LeaseMachine::new(spec, base, seed);
+        let cell = Arc::new(Cell::new(inner.runtime.clone(), machine, Arc::clone(&inner.counters)));
+        let task = inner.tasks.enter(&cell).ok_or(Error::Closed)?;
+        let driven = drive(Arc::clone(&cell), Arc::clone(&inner.nodes));
+        // From here on dropping this future drops the lease, which takes back what was asked for.
+        let lease = Lease::new(Arc::clone(&cell));
+        let now = inner.runtime.now();
+        let ending = cell.acquire(now, patience(now))?;
+        let run = async move {
+            driven.await;
+            drop(task);
+        };
+        inner.runtime.spawn(run).map_err(|_| Error::NoRuntime)?;
+        match ending.await {
+            Ok(Ok(())) => Ok(lease),
+            Ok(Err(error)) => Err(error),
+            Err(oneshot::Canceled) => Err(Error::NoRuntime),
+        }
+    }
+}
+
+impl<R: Runtime> Inner<R> {
+    fn stop(&self) {
+        self.tasks.stop();
+        for node in self.nodes.iter() {
+            node.close();
+        }
+    }
+}
+
+/// The random base of a lease's tokens, and the seed of its jitter.
+fn random() -> Result<(Token, u64), Error> {
+    let mut bytes = [0_u8; Token::LEN];
+    getrandom::fill(&mut bytes).map_err(|_| Error::NoRandomness)?;
+    let seed = getrandom::u64().map_err(|_| Error::NoRandomness)?;
+    Ok((Token::from_bytes(bytes), seed))
+}
+
+impl<R> Clone for Manager<R> {
+    fn clone(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner) }
+    }
+}
+
+impl<R> fmt::Debug for Manager<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { names, config, .. } = &*self.inner;
+        f.debug_struct("Manager").field("nodes", names).field("config", config).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,167 @@
+//! One node, however it is reached.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use redlock_core::{Command, ConfigError, Fault, Reply};
+
+use crate::redis::{Connect, Connection, Link, Shared, node_name, parse_url};
+use crate::{MemoryServer, Runtime, Transport};
+
+/// One node of a lease: a Redis server, one logical Redis behind a connection that the user brings, or a
+/// node in memory.
+///
+/// Most people never name this type: whatever implements [`IntoNode`] can be given to
+/// [`Manager::single`](crate::Manager::single) and [`Manager::redlock`](crate::Manager::redlock).
+/// Creating a node does no I/O.
+#[derive(Clone)]
+pub struct Node {
+    name: Arc<str>,
+    link: Arc<dyn NodeLink>,
+    cluster: bool,
+}
+
+/// What can be made into a [`Node`]: a URL, a `redis::Client`, a [`MemoryServer`], a [`Node`].
+pub trait IntoNode<R> {
+    /// Makes the node, without any I/O.
+    ///
+    /// # Errors
+    /// [`ConfigError::InvalidNode`] for an address that cannot be used.
+    fn into_node(self, runtime: &R) -> Result<Node, ConfigError>;
+}
+
+impl Node {
+    /// A node behind a connection that the user keeps alive: anything cloneable that can call Redis, such
+    /// as a connection manager. `name` stands in reports and must differ between the nodes of a lease.
+    ///
+    /// The connection must not send a command a second time by itself: a `SET NX` that is repeated
+    /// answers "taken", although the key is ours.
+    pub fn connection(name: impl Into<Arc<str>>, connection: impl Connection) -> Self {
+        let name = name.into();
+        Self { link: Arc::new(Shared::new(connection)), name, cluster: false }
+    }
+
+    /// A Redis Cluster behind one connection, as one logical node. Lock and fencing counter must share a
+    /// slot, which is checked before anything is sent.
+    ///
+    /// The connection must be made with retries set to zero, for the reason given at
+    /// [`connection`](Self::connection): the `redis` crate's cluster client otherwise repeats a command
+    /// up to 16 times.
+    pub fn cluster(name: impl Into<Arc<str>>, connection: impl Connection) -> Self {
+        Self { cluster: true, ..Self::connection(name, connection) }
+    }
+
+    /// The node's name, without credentials.
+    #[must_use]
+    pub const fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    pub(crate) const fn is_cluster(&self) -> bool {
+        self.cluster
+    }
+
+    pub(crate) fn close(&self) {
+        self.link.close();
+    }
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Node").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl<R> IntoNode<R> for Node {
+    fn into_node(self, _: &R) -> Result<Node, ConfigError> {
+        Ok(self)
+    }
+}
+
+impl<R: Connect> IntoNode<R> for redis::Client {
+    fn into_node(self, runtime: &R) -> Result<Node, ConfigError> {
+        let name: Arc<str> = node_name(&self).into();
+        let link = Link::new(runtime.clone(), self, Arc::clone(&name));
+        Ok(Node { name, link: Arc::new(Arc::new(link)), cluster: false })
+    }
+}
+
+impl<R: Connect> IntoNode<R> for &str {
+    fn into_node(self, runtime: &R) -> Result<Node, ConfigError> {
+        parse_url(self)?.into_node(runtime)
+    }
+}
+
+impl<R: Connect> IntoNode<R> for String {
+    fn into_node(self, runtime: &R) -> Result<Node, ConfigError> {
+        self.as_str().into_node(runtime)
+    }
+}
+
+impl<R: Connect> IntoNode<R> for &String {
+    fn into_node(self, runtime: &R) -> Result<Node, ConfigError> {
+        self.as_str().into_node(runtime)
+    }
+}
+
+impl<R: Runtime> IntoNode<R> for MemoryServer {
+    fn into_node(self, runtime: &R) -> Result<Node, ConfigError> {
+        let name = self.name().into();
+        Ok(Node { name, link: Arc::new((runtime.clone(), self)), cluster: false })
+    }
+}
+
+impl<R: Runtime> IntoNode<R> for &MemoryServer {
+    fn into_node(self, runtime: &R) -> Result<Node, ConfigError> {
+        self.clone().into_node(runtime)
+    }
+}
+
+type Answer = Pin<Box<dyn Future<Output = Result<Reply, Fault>> + Send>>;
+
+/// What the kinds of nodes have in common.
+trait NodeLink: Send + Sync {
+    fn send(&self, command: &Command) -> Answer;
+    fn close(&self);
+}
+
+impl<R: Connect> NodeLink for Arc<Link<R>> {
+    fn send(&self, command: &Command) -> Answer {
+        Box::pin(Link::send(self, command))
+    }
+
+    fn close(&self) {
+        Link::close(self);
+    }
+}
+
+impl<C: Connection> NodeLink for Shared<C> {
+    fn send(&self, command: &Command) -> Answer {
+        Box::pin(Self::send(self, command))
+    }
+
+    fn close(&self) {}
+}
+
+impl<R: Runtime> NodeLink for (R, MemoryServer) {
+    fn send(&self, command: &Command) -> Answer {
+        Box::pin(self.1.send(&self.0, command))
+    }
+
+    fn close(&self) {}
+}
+
+/// The nodes of a manager, in order.
+impl Transport for Arc<[Node]> {
+    fn send(&self, command: &Command) -> impl Future<Output = Result<Reply, Fault>> + Send + 'static {
+        let answer = self.get(command.node.index()).map(|node| node.link.send(command));
+        async move {
+            match answer {
+                Some(answer) => answer.await,
+                None => Err(Fault::NotExecuted(redlock_core::Cause::new(redlock_core::CauseKind::Unreachable))),
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What an adapter brings: a way to connect, and a connection.
+
+use std::future::Future;
+
+use crate::Runtime;
+
+/// A runtime that can connect to a Redis server.
+pub trait Connect: Runtime {
+    /// What [`connect`](Self::connect) yields.
+    type Connection: Connection;
+
+    /// Dials one connection, handshake included. It needs no timeout of its own and must not retry: the
+    /// caller does both. Dropping the future gives the attempt up.
+    ///
+    /// The connection must have no response timeout either, and must never send a command again by
+    /// itself.
+    fn connect(
+        &self,
+        client: &redis::Client,
+    ) -> impl Future<Output = redis::RedisResult<Self::Connection>> + Send + 'static;
+}
+
+/// One connection, shared by all clones of the value.
+///
+/// Commands are carried out first in, first out, in the order in which the futures of
+/// [`call`](Self::call) are first polled. What a connection cannot promise of this, such as one to a
+/// cluster, costs no safety, only a key that may stay behind until it expires.
+pub trait Connection: Clone + Send + Sync + 'static {
+    /// Sends one command and waits for its answer. A server's error may come as `Err` or inside the
+    /// `Ok`. Dropping the future may or may not keep the command from being carried out.
+    fn call(
+        &self,
+        command: redis::Cmd,
+    ) -> impl Future<Output = redis::RedisResult<redis::Value>> + Send + 'static;
+}
+
+/// Any cloneable asynchronous connection of the `redis` crate as a [`Connection`].
+///
+/// A connection that repeats commands by itself must be told not to: to a cluster, with `retries(0)`.
+#[cfg(feature = "aio")]
+#[derive(Clone, Debug)]
+pub struct AioConnection<C>(C);
+
+#[cfg(feature = "aio")]
+impl<C> From<C> for AioConnection<C> {
+    fn from(connection: C) -> Self {
+        Self(connection)
+    }
+}
+
+#[cfg(feature = "aio")]
+impl<C> Connection for AioConnection<C>
+where
+    C: redis::aio::ConnectionLike + Clone + Send + Sync + 'static,
+{
+    fn call(
+        &self,
+        command: redis::Cmd,
+    ) -> impl Future<Output = redis::RedisResult<redis::Value>> + Send + 'static {
+        let mut connection = self.0.clone();
+        async move { connection.req_packed_command(&command).await }
+    }
+}

@@ -1,0 +1,44 @@
+//! Everything that names a type of the `redis` crate: how a command is written, what a value or an
+//! error means, and what keeps connections to a node alive.
+//!
+//! ```text
+//!   Command ──lower──▶ Cmd ──▶ Connection ──▶ Value ──reply──▶ Reply
+//!                                   │
+//!                                   └──────▶ RedisError ──fault──▶ Fault
+//!
+//!   Link    one node, dialled and redialled by us        ┐ each Wire is one connection and what is
+//!   Shared  one node behind a connection handed to us    ┘ unanswered on it
+//! ```
+
+mod address;
+mod backlog;
+mod backoff;
+mod connection;
+mod cut;
+mod dial;
+mod fault;
+mod link;
+mod lower;
+mod queue;
+mod reply;
+mod shared;
+mod slot;
+#[cfg(test)]
+mod testing;
+mod timing;
+mod wire;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub use address::{node_name, parse_url};
+#[cfg(feature = "aio")]
+pub use connection::AioConnection;
+pub use connection::{Connect, Connection};
+pub use link::Link;
+pub use shared::Shared;
+pub use slot::hash_slot;
+
+/// Locks, also after a panic elsewhere: none of the guarded values is ever left half changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

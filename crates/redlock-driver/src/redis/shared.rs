@@ -1,0 +1,141 @@
+//! A node behind a connection that was handed to us.
+
+use std::fmt;
+use std::sync::Arc;
+
+use redlock_core::{Cause, CauseKind, Command, Fault, Reply};
+
+use super::Connection;
+use super::wire::Wire;
+
+/// One node, reached by a connection that somebody else made and looks after: a connection manager, a
+/// cluster's connection, or anything else that is a [`Connection`].
+///
+/// It is used as it is: nothing is dialled, replaced or given up here, and no deadline is watched. What
+/// is sent is sent once; a script that the server does not know follows in full. Unanswered commands
+/// are bounded as on a [`Link`](super::Link).
+pub struct Shared<C: Connection> {
+    wire: Arc<Wire<C>>,
+}
+
+impl<C: Connection> Shared<C> {
+    /// A node behind this connection. Does no I/O.
+    #[must_use]
+    pub fn new(connection: C) -> Self {
+        Self { wire: Arc::new(Wire::new(connection, 0)) }
+    }
+
+    /// Sends one command, when the future is first polled, and waits for the answer for as long as it
+    /// takes. Dropping the future forgets the command; it may be carried out all the same.
+    pub fn send(
+        &self,
+        command: &Command,
+    ) -> impl Future<Output = Result<Reply, Fault>> + Send + 'static + use<C> {
+        let wire = Arc::clone(&self.wire);
+        let command = command.clone();
+        async move { wire.admit(&command)?.carry_out(command).await.reply }
+    }
+
+    /// Ends all commands: those under way as unknown, those to come as not executed. The connection
+    /// itself is left to its owner.
+    pub fn close(&self) {
+        self.wire.cut(Cause::new(CauseKind::Closed));
+    }
+}
+
+impl<C: Connection> Clone for Shared<C> {
+    fn clone(&self) -> Self {
+        Self { wire: Arc::clone(&self.wire) }
+    }
+}
+
+impl<C: Connection> fmt::Debug for Shared<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::backlog::MOST_OTHERS;
+    use super::super::testing::{Bench, Wired, delete, extend, set};
+    use super::super::{Connect, Connection};
+    use super::*;
+    use futures_util::FutureExt;
+    use redis::Value;
+
+    async fn shared() -> (Bench, Shared<Wired>) {
+        let bench = Bench::new([]);
+        let connection = bench.connect(&Bench::client()).await.unwrap();
+        (bench, Shared::new(connection))
+    }
+
+    fn cause(kind: CauseKind) -> Cause {
+        Cause::new(kind)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn sends_once_and_waits_beyond_the_deadline() {
+        let (bench, shared) = shared().await;
+        let sent = tokio::spawn(shared.send(&set(1, 10)));
+        tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+        assert_eq!(bench.calls(0), ["SET 01"]);
+        bench.answer(0, 0, Ok(Value::Okay));
+        assert_eq!(sent.await.unwrap(), Ok(Reply::Ok));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_unknown_script_follows_in_full() {
+        let (bench, shared) = shared().await;
+        let sent = tokio::spawn(shared.clone().send(&delete(1, 10)));
+        tokio::task::yield_now().await;
+        let noscript = redis::parse_redis_value(b"-NOSCRIPT No matching script\r\n");
+        bench.answer(0, 0, noscript);
+        tokio::task::yield_now().await;
+        assert_eq!(bench.calls(0), ["EVALSHA 01", "EVAL 01"]);
+        bench.answer(0, 1, Ok(Value::Int(1)));
+        assert_eq!(sent.await.unwrap(), Ok(Reply::Int(1)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_broken_connection_stays_in_use() {
+        let (bench, shared) = shared().await;
+        let sent = tokio::spawn(shared.send(&set(1, 10)));
+        tokio::task::yield_now().await;
+        bench.hang_up(0);
+        let lost = Cause::with_detail(CauseKind::Disconnected, "broken pipe");
+        assert_eq!(sent.await.unwrap(), Err(Fault::Unknown(lost)));
+        let again = tokio::spawn(shared.send(&set(2, 10)));
+        tokio::task::yield_now().await;
+        bench.answer(0, 1, Ok(Value::Nil));
+        assert_eq!(again.await.unwrap(), Ok(Reply::Nil));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_unanswered_is_bounded_and_ends_with_the_node() {
+        let (_bench, shared) = shared().await;
+        let sent: Vec<_> = (0..MOST_OTHERS).map(|_| tokio::spawn(shared.send(&extend(1, 10)))).collect();
+        for _ in 0..1_000 {
+            tokio::task::yield_now().await;
+        }
+        let overloaded = Some(Err(Fault::NotExecuted(cause(CauseKind::Overloaded))));
+        assert_eq!(shared.send(&set(1, 10)).now_or_never(), overloaded);
+        assert_eq!(shared.send(&delete(1, 10)).now_or_never(), None);
+
+        shared.close();
+        for sent in sent {
+            assert_eq!(sent.await.unwrap(), Err(Fault::Unknown(cause(CauseKind::Closed))));
+        }
+        let closed = Some(Err(Fault::NotExecuted(cause(CauseKind::Closed))));
+        assert_eq!(shared.send(&delete(1, 10)).now_or_never(), closed);
+    }
+
+    #[test]
+    fn a_node_is_a_cheap_handle() {
+        fn handle<T: Clone + Send + Sync + 'static>() {}
+        fn connection<C: Connection>() {
+            handle::<Shared<C>>();
+        }
+        connection::<Wired>();
+    }
+}

@@ -1,0 +1,218 @@
+//! A runtime on tokio's paused clock, with a server whose every answer a test decides.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_channel::oneshot;
+use redis::{RedisResult, Value};
+use redlock_core::{Command, CommandId, Instant, Intent, NodeId, Token, Ttl};
+
+use super::{Connect, Connection, lock};
+use crate::{NotRunning, Runtime};
+
+/// A command about key `k`, due this many milliseconds after the bench's epoch.
+pub(super) fn command(intent: Intent, deadline: u64) -> Command {
+    let deadline = Instant::from_epoch(Duration::from_millis(deadline));
+    Command { id: CommandId::new(1), node: NodeId::new(0), deadline, key: Arc::from("k"), intent }
+}
+
+pub(super) fn token(number: u8) -> Token {
+    Token::from_bytes([number; Token::LEN])
+}
+
+pub(super) fn set(number: u8, deadline: u64) -> Command {
+    command(Intent::SetNxPx { token: token(number), ttl: Ttl::from_millis(1_000).unwrap() }, deadline)
+}
+
+pub(super) fn fenced(number: u8, deadline: u64) -> Command {
+    let ttl = Ttl::from_millis(1_000).unwrap();
+    command(Intent::FencedAcquire { fence: Arc::from("f"), token: token(number), ttl }, deadline)
+}
+
+pub(super) fn delete(number: u8, deadline: u64) -> Command {
+    command(Intent::CompareAndDelete { token: token(number) }, deadline)
+}
+
+pub(super) fn extend(number: u8, deadline: u64) -> Command {
+    let ttl = Ttl::from_millis(1_000).unwrap();
+    command(Intent::CompareAndPexpire { token: token(number), ttl }, deadline)
+}
+
+/// The words of a command as it goes on the wire.
+pub(super) fn words(cmd: &redis::Cmd) -> Vec<String> {
+    cmd.args_iter()
+        .map(|arg| match arg {
+            redis::Arg::Simple(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
+            other => panic!("{other:?}"),
+        })
+        .collect()
+}
+
+/// How the server takes a dial.
+#[derive(Clone, Debug)]
+pub(super) enum Dial {
+    Accept,
+    AcceptAfter(Duration),
+    Refuse,
+    RefuseAfter(Duration),
+    Hang,
+    Panic,
+    Say(redis::RedisError),
+}
+
+/// Runtime, dialler and server in one; clones are the same bench.
+#[derive(Clone, Debug)]
+pub(super) struct Bench {
+    epoch: tokio::time::Instant,
+    server: Arc<Mutex<Server>>,
+}
+
+#[derive(Debug, Default)]
+struct Server {
+    /// What comes next; when there is nothing, dials are accepted.
+    dials: VecDeque<Dial>,
+    dialled: usize,
+    connections: Vec<Vec<Call>>,
+    closed: usize,
+}
+
+#[derive(Debug)]
+struct Call {
+    words: Vec<String>,
+    answer: Option<oneshot::Sender<RedisResult<Value>>>,
+}
+
+impl Bench {
+    pub(super) fn new(dials: impl IntoIterator<Item = Dial>) -> Self {
+        let server = Server { dials: dials.into_iter().collect(), ..Server::default() };
+        Self { epoch: tokio::time::Instant::now(), server: Arc::new(Mutex::new(server)) }
+    }
+
+    pub(super) fn client() -> redis::Client {
+        redis::Client::open("redis://user:hunter2@127.0.0.1:1").unwrap()
+    }
+
+    /// How often somebody dialled.
+    pub(super) fn dialled(&self) -> usize {
+        lock(&self.server).dialled
+    }
+
+    /// How many connections were accepted and then dropped by us.
+    pub(super) fn dropped(&self) -> usize {
+        lock(&self.server).closed
+    }
+
+    pub(super) fn then_dial(&self, dial: Dial) {
+        lock(&self.server).dials.push_back(dial);
+    }
+
+    /// The commands that arrived on a connection: the verb, and the first digit pair of the token.
+    pub(super) fn calls(&self, connection: usize) -> Vec<String> {
+        let server = lock(&self.server);
+        let Some(calls) = server.connections.get(connection) else { return Vec::new() };
+        calls.iter().map(|call| summary(&call.words)).collect()
+    }
+
+    pub(super) fn words(&self, connection: usize, call: usize) -> Vec<String> {
+        lock(&self.server).connections[connection][call].words.clone()
+    }
+
+    /// Answers a command. False if nobody waits for the answer.
+    pub(super) fn answer(&self, connection: usize, call: usize, answer: RedisResult<Value>) -> bool {
+        let sender = lock(&self.server).connections[connection][call].answer.take();
+        sender.expect("not answered yet").send(answer).is_ok()
+    }
+
+    /// Breaks a connection: everything unanswered on it fails.
+    pub(super) fn hang_up(&self, connection: usize) {
+        for call in &mut lock(&self.server).connections[connection] {
+            call.answer = None;
+        }
+    }
+}
+
+fn summary(words: &[String]) -> String {
+    let token = words.iter().find(|word| word.len() == 40 && word[..2].repeat(20) == **word);
+    format!("{} {}", words[0], token.map_or("-", |token| &token[..2]))
+}
+
+impl Runtime for Bench {
+    fn now(&self) -> Instant {
+        Instant::from_epoch(tokio::time::Instant::now().saturating_duration_since(self.epoch))
+    }
+
+    fn sleep_until(&self, deadline: Instant) -> impl Future<Output = ()> + Send + 'static {
+        tokio::time::sleep_until(self.epoch + deadline.since_epoch())
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<(), NotRunning> {
+        let runtime = tokio::runtime::Handle::try_current().map_err(|_| NotRunning)?;
+        drop(runtime.spawn(task));
+        Ok(())
+    }
+}
+
+impl Connect for Bench {
+    type Connection = Wired;
+
+    fn connect(&self, _: &redis::Client) -> impl Future<Output = RedisResult<Wired>> + Send + 'static {
+        let bench = self.clone();
+        let dial = {
+            let mut server = lock(&self.server);
+            server.dialled += 1;
+            server.dials.pop_front().unwrap_or(Dial::Accept)
+        };
+        async move {
+            let refused = || io::Error::from_raw_os_error(111).into();
+            match dial {
+                Dial::Accept => {}
+                Dial::AcceptAfter(span) => tokio::time::sleep(span).await,
+                Dial::Refuse => return Err(refused()),
+                Dial::RefuseAfter(span) => {
+                    tokio::time::sleep(span).await;
+                    return Err(refused());
+                }
+                Dial::Hang => std::future::pending().await,
+                Dial::Panic => panic!("a dial that panics"),
+                Dial::Say(error) => return Err(error),
+            }
+            let mut server = lock(&bench.server);
+            server.connections.push(Vec::new());
+            let number = server.connections.len() - 1;
+            drop(server);
+            Ok(Wired { number, socket: Arc::new(Socket(bench)) })
+        }
+    }
+}
+
+/// A connection of the bench.
+#[derive(Clone, Debug)]
+pub(super) struct Wired {
+    number: usize,
+    socket: Arc<Socket>,
+}
+
+/// Counts when the last clone of a connection goes.
+#[derive(Debug)]
+struct Socket(Bench);
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        lock(&self.0.server).closed += 1;
+    }
+}
+
+impl Connection for Wired {
+    fn call(&self, command: redis::Cmd) -> impl Future<Output = RedisResult<Value>> + Send + 'static {
+        let this = self.clone();
+        async move {
+            let (sender, receiver) = oneshot::channel();
+            let call = Call { words: words(&command), answer: Some(sender) };
+            lock(&this.socket.0.server).connections[this.number].push(call);
+            receiver.await.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::BrokenPipe).into()))
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! One connection, with what is unanswered on it.
+
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use futures_util::future::{Either, select};
+use redlock_core::{Cause, Command, Fault, Reply, ServerError, Token};
+
+use super::backlog::{Backlog, Entry};
+use super::cut::Cut;
+use super::fault::{self, Damage};
+use super::{Connection, lock, lower, reply};
+
+/// A connection on its way through life: it takes commands in, may be retired and still answer what it
+/// has, and is cut when no more answers are wanted.
+#[derive(Debug)]
+pub(crate) struct Wire<C> {
+    connection: C,
+    generation: u64,
+    answered: AtomicBool,
+    backlog: Mutex<Backlog>,
+    cut: Cut,
+}
+
+impl<C: Connection> Wire<C> {
+    /// `generation` tells the connections of one node apart.
+    pub(crate) fn new(connection: C, generation: u64) -> Self {
+        Self {
+            connection,
+            generation,
+            answered: AtomicBool::new(false),
+            backlog: Mutex::default(),
+            cut: Cut::new(),
+        }
+    }
+
+    /// Takes a command in. From here on it counts as unanswered, until the ticket is gone.
+    pub(crate) fn admit(self: &Arc<Self>, command: &Command) -> Result<Ticket<C>, Fault> {
+        if let Some(cause) = self.cut.given() {
+            return Err(Fault::NotExecuted(cause.clone()));
+        }
+        let entry = lock(&self.backlog).enter(&command.intent)?;
+        Ok(Ticket { wire: Arc::clone(self), entry })
+    }
+
+    pub(crate) const fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Whether anything was ever answered: before that the connection has proven nothing.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.answered.load(Ordering::Relaxed)
+    }
+
+    /// Whether an acquire of this token is unanswered.
+    pub(crate) fn acquiring(&self, token: Token) -> bool {
+        lock(&self.backlog).acquiring(token)
+    }
+
+    /// Whether any acquire is unanswered.
+    pub(crate) fn has_acquires(&self) -> bool {
+        lock(&self.backlog).has_acquires()
+    }
+
+    /// Whether everything was answered.
+    pub(crate) fn is_idle(&self) -> bool {
+        lock(&self.backlog).is_empty()
+    }
+
+    /// Ends it: what is unanswered stays unknown, for this cause, and nothing more is taken in.
+    pub(crate) fn cut(&self, cause: Cause) {
+        self.cut.give(cause);
+    }
+}
+
+/// What became of a command that was handed to a connection.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) reply: Result<Reply, Fault>,
+    /// What the answer says about the connection.
+    pub(crate) damage: Damage,
+}
+
+/// A command's place among the unanswered ones.
+#[derive(Debug)]
+pub(crate) struct Ticket<C: Connection> {
+    wire: Arc<Wire<C>>,
+    entry: Entry,
+}
+
+impl<C: Connection> Ticket<C> {
+    pub(crate) const fn wire(&self) -> &Arc<Wire<C>> {
+        &self.wire
+    }
+
+    /// Sends the command, when first polled, and waits for its answer without limit. Dropping the
+    /// future forgets the command.
+    pub(crate) async fn carry_out(self, command: Command) -> Answer {
+        let mut answer = self.call(lower::lower(&command)).await;
+        if matches!(&answer.reply, Ok(Reply::Error(error)) if error.code() == "NOSCRIPT")
+            && lock(&self.wire.backlog).wants(&self.entry)
+            && let Some(in_full) = lower::in_full(&command)
+        {
+            // Nothing ran, so this is the one case in which a command may be sent once more.
+            answer = self.call(in_full).await;
+        }
+        if let Ok(Reply::Error(error)) = &mut answer.reply {
+            withhold(error, command.intent.token());
+        }
+        answer
+    }
+
+    async fn call(&self, cmd: redis::Cmd) -> Answer {
+        let wire = &*self.wire;
+        let answer = match select(pin!(wire.connection.call(cmd)), pin!(wire.cut.wait())).await {
+            Either::Left((Ok(value), _)) => {
+                Answer { reply: Ok(reply::from_value(value)), damage: Damage::None }
+            }
+            Either::Left((Err(error), _)) => {
+                Answer { reply: fault::of_call(&error), damage: fault::damage(&error) }
+            }
+            Either::Right((cause, _)) => Answer { reply: Err(Fault::Unknown(cause)), damage: Damage::None },
+        };
+        if answer.reply.is_ok() {
+            wire.answered.store(true, Ordering::Relaxed);
+        }
+        answer
+    }
+}
+
+impl<C: Connection> Drop for Ticket<C> {
+    fn drop(&mut self) {
+        lock(&self.wire.backlog).leave(&self.entry);
+    }
+}
+
+/// Drops the message of an error that repeats the token: it ends up in logs.
+fn withhold(error: &mut ServerError, token: Token) {
+    if error.message().contains(token.to_hex().as_str()) {
+        *error = ServerError::new(error.code(), "");
+    }
+}

@@ -1,0 +1,36 @@
+//! What a runtime has to bring: a clock, a timer, and a way to run a task.
+
+use std::future::Future;
+
+use redlock_core::Instant;
+use thiserror::Error;
+
+/// An async runtime, as far as a lease needs one.
+///
+/// A value of this type is a cheap handle: it is cloned freely, and all clones share one epoch.
+///
+/// The three methods must agree with each other: a sleep until `t` ends when `now()` has reached `t`,
+/// give or take the timer's grain, early or late. Nothing breaks when it is early (the driver looks at
+/// the clock again) or late (a lease ends on the clock, not on the timer).
+pub trait Runtime: Clone + Send + Sync + 'static {
+    /// The time on a monotonic clock, since an epoch of the handle's choosing. Must not block and must
+    /// work anywhere, also outside the runtime. It should go on while the machine is suspended,
+    /// because the servers do: see [`SuspendAwareClock`](crate::SuspendAwareClock).
+    fn now(&self) -> Instant;
+
+    /// Ends at `deadline`, or at once when that has passed. Only ever created and polled within a task
+    /// of this runtime.
+    fn sleep_until(&self, deadline: Instant) -> impl Future<Output = ()> + Send + 'static;
+
+    /// Runs `task` to its end, whether or not anybody waits for it. A panic in it must not reach
+    /// anything else.
+    ///
+    /// # Errors
+    /// [`NotRunning`] when there is no runtime here that could run it.
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<(), NotRunning>;
+}
+
+/// No runtime is running where a task was to be spawned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("no async runtime is running here")]
+pub struct NotRunning;

@@ -1,0 +1,51 @@
+//! What is tokio's in all of this.
+
+use std::future::Future;
+
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Client, RedisResult};
+use redlock_driver::{AioConnection, Connect, Instant, NotRunning, Runtime, SuspendAwareClock};
+use tokio::runtime::Handle;
+
+/// The tokio runtime, as leases use it: whichever is current where a lease is asked for.
+///
+/// Its clock is tokio's, so a test that pauses time can run hours of renewals in milliseconds; plus the
+/// time that the machine was suspended, which tokio's does not count and a Redis server does.
+#[derive(Clone, Debug)]
+pub struct Tokio {
+    epoch: tokio::time::Instant,
+    suspension: SuspendAwareClock,
+}
+
+impl Default for Tokio {
+    /// A handle whose epoch is now. Needs no running runtime.
+    fn default() -> Self {
+        Self { epoch: tokio::time::Instant::now(), suspension: SuspendAwareClock::new() }
+    }
+}
+
+impl Runtime for Tokio {
+    fn now(&self) -> Instant {
+        Instant::from_epoch(self.epoch.elapsed().saturating_add(self.suspension.suspended()))
+    }
+
+    fn sleep_until(&self, deadline: Instant) -> impl Future<Output = ()> + Send + 'static {
+        tokio::time::sleep(deadline.saturating_since(self.now()))
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<(), NotRunning> {
+        // Not `tokio::spawn`, which panics where no runtime is. The task is detached by dropping its handle.
+        Handle::try_current().map(|handle| drop(handle.spawn(task))).map_err(|_| NotRunning)
+    }
+}
+
+impl Connect for Tokio {
+    type Connection = AioConnection<MultiplexedConnection>;
+
+    fn connect(&self, client: &Client) -> impl Future<Output = RedisResult<Self::Connection>> + Send + 'static {
+        let client = client.clone();
+        // The driver has one deadline around connecting and calling; a second clock could only contradict it.
+        let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
+        async move { client.get_multiplexed_async_connection_with_config(&config).await.map(Into::into) }
+    }
+}

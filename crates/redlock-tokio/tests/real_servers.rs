@@ -1,0 +1,9 @@
+//! The suite that every adapter passes, on real servers through tokio's runtime with several threads.
+
+use std::future::Future;
+
+fn block_on(test: impl Future<Output = ()>) {
+    tokio::runtime::Runtime::new().expect("a runtime").block_on(test);
+}
+
+redlock_tests::suite!(redlock_tokio::Tokio, block_on);

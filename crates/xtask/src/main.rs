@@ -1,0 +1,92 @@
+//! Tasks of this workspace, run as `cargo xtask TASK`.
+
+#![forbid(unsafe_code)]
+
+mod cargo;
+mod dependencies;
+mod servers;
+mod steps;
+mod test;
+
+use std::env;
+use std::process::ExitCode;
+
+const HELP: &str = "\
+Usage: cargo xtask TASK
+
+Tasks:
+  test [--long]   everything that must hold before a change goes in: formatting, lints, dependency rules,
+                  all tests against real servers, documentation, examples. Provides a redis-server if there
+                  is none. --long also runs the tests that take minutes.
+  help            this text
+
+Environment:
+  REDLOCK_REDIS_SERVER   the server program, when it is not the `redis-server` on the PATH
+  REDLOCK_REDIS_ADDRS    host:port,... of running primaries to test against; tests that would harm them do
+                         not run, and are listed at the end
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let outcome = match Task::parse(&arguments) {
+        Ok(Task::Test(options)) => test::run(options),
+        Ok(Task::Help) => {
+            print!("{HELP}");
+            Ok(())
+        }
+        Err(message) => {
+            eprint!("xtask: {message}\n\n{HELP}");
+            return ExitCode::from(64);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What the command line asks for.
+#[derive(Debug, PartialEq, Eq)]
+enum Task {
+    Test(test::Options),
+    Help,
+}
+
+impl Task {
+    fn parse(arguments: &[String]) -> Result<Self, String> {
+        let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        match words.as_slice() {
+            [] => Err("which task?".to_owned()),
+            ["help" | "--help" | "-h", ..] | [_, "--help" | "-h", ..] => Ok(Self::Help),
+            ["test", options @ ..] => test::Options::parse(options).map(Self::Test),
+            [task, ..] => Err(format!("no such task: {task}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Task, String> {
+        Task::parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn tasks_are_recognised() {
+        assert_eq!(parse("test"), Ok(Task::Test(test::Options { long: false })));
+        assert_eq!(parse("test --long"), Ok(Task::Test(test::Options { long: true })));
+        assert_eq!(parse("help"), Ok(Task::Help));
+        assert_eq!(parse("test --help"), Ok(Task::Help));
+    }
+
+    #[test]
+    fn anything_else_is_refused_by_name() {
+        assert_eq!(parse(""), Err("which task?".to_owned()));
+        assert_eq!(parse("tset"), Err("no such task: tset".to_owned()));
+        assert_eq!(parse("test --lnog"), Err("test has no option --lnog".to_owned()));
+    }
+}

@@ -1,0 +1,8 @@
+//! Tests of redlock against real servers: the [`harness`] that provides and harms
+//! them, and the [`suite`] that every adapter runs.
+
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+pub mod harness;
+pub mod suite;

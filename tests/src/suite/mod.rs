@@ -1,0 +1,98 @@
+//! What every adapter must do on real servers: written once, run through each.
+//!
+//! Each test is a function over an [`Adapter`], in a file named for what it is about. The [`suite!`] macro
+//! makes `#[test]`s of all of them for one adapter, so that no adapter can leave one out.
+//!
+//! The names `a1` to `a20` are those of cases that went wrong for users of some lock library; each says
+//! what a user does and what must come of it.
+//!
+//! [`suite!`]: crate::suite
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    missing_docs,
+    reason = "these are tests: they fail by panicking, and their names say what they test"
+)]
+
+mod support;
+
+pub mod acquire;
+pub mod release;
+pub mod renewal;
+pub mod settings;
+pub mod work;
+
+pub use support::Adapter;
+
+/// Makes a test of every function of the suite, for one adapter and one way to block on a future.
+///
+/// ```ignore
+/// redlock_tests::suite!(Tokio, block_on);
+/// ```
+#[macro_export]
+macro_rules! suite {
+    ($adapter:ty, $block_on:path) => {
+        $crate::suite! { @module $adapter, $block_on,
+            acquire: [
+                a2_too_few_nodes_answer,
+                a3_a_late_set_is_taken_back,
+                a4_a_dead_node_costs_nothing_but_its_vote,
+                a6_the_four_ways_to_fail_are_told_apart,
+                a9_only_odd_sets_and_a_tie_settles,
+                a10_one_node_has_one_vote,
+                a11_no_pause_is_no_busy_loop,
+                a20_a_dead_node_on_the_fast_path,
+                a_lease_on_one_node_and_on_three,
+                fencing_tokens_increase,
+                fencing_is_refused_on_independent_nodes,
+                a_waiting_contender_gets_its_turn,
+            ]
+        }
+        $crate::suite! { @module $adapter, $block_on,
+            release: [
+                a1_release_after_expiry,
+                a8_a_release_cut_short_is_a_release,
+                a16_a_foreign_key_at_release_is_a_loss,
+                a19_a_release_does_not_overtake_its_stragglers,
+                a_release_with_a_node_down_succeeds,
+                another_owners_key_is_left_alone,
+            ]
+        }
+        $crate::suite! { @module $adapter, $block_on,
+            renewal: [
+                a7_renewal_ends_with_the_release,
+                a13_renewal_costs_what_it_should,
+                an_extension_needs_a_quorum,
+                an_unreachable_quorum_is_not_extended_and_not_lost,
+                a_lease_outlives_its_ttl_by_renewal,
+                a_lost_quorum_is_noticed_at_the_local_deadline,
+                a_stolen_key_is_noticed_at_the_next_renewal,
+            ]
+        }
+        $crate::suite! { @module $adapter, $block_on,
+            settings: [a5_odd_ttls_are_refused_at_the_call, a17_odd_drift_is_refused, odd_names_and_addresses_are_named]
+        }
+        $crate::suite! { @module $adapter, $block_on,
+            work: [
+                a12_work_does_not_outlive_its_lease,
+                a14_the_works_own_error_is_heard,
+                a15_asking_is_free,
+                scoped_work_gives_the_lease_back,
+                a_closed_manager_gives_everything_back,
+            ]
+        }
+    };
+    (@module $adapter:ty, $block_on:path, $module:ident: [$($test:ident),* $(,)?]) => {
+        mod $module {
+            use super::*;
+            $(
+                #[test]
+                fn $test() {
+                    $block_on($crate::suite::$module::$test::<$adapter>());
+                }
+            )*
+        }
+    };
+}
