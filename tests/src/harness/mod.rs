@@ -6,6 +6,7 @@
 //! | nodes to freeze, kill, restart, pause or reconfigure | [`own_servers`] |
 //! | one node with options | [`may_own_servers`], then [`Server::builder`] |
 //! | a network fault | a [`Relay`] in front of a node |
+//! | an error that a real server hardly ever gives | a [`FakeServer`] |
 //! | an address where nobody listens | [`unused_address`] |
 //! | to wait for something, or to measure | [`wait_until`], [`Stopwatch`] |
 //!
@@ -50,6 +51,7 @@
 )]
 
 mod clock;
+mod fake;
 mod nodes;
 mod ports;
 mod primary;
@@ -57,6 +59,7 @@ mod relay;
 mod server;
 
 pub use clock::{Stopwatch, wait_until};
+pub use fake::FakeServer;
 pub use nodes::{may_own_servers, own_servers, servers, shared_primaries, unique};
 pub use ports::unused_address;
 pub use primary::Primary;

@@ -19,9 +19,14 @@
 mod support;
 
 pub mod acquire;
+pub mod cancel;
+pub mod connection;
+pub mod exclusion;
+pub mod refusal;
 pub mod release;
 pub mod renewal;
 pub mod settings;
+pub mod sick_node;
 pub mod work;
 
 pub use support::Adapter;
@@ -73,6 +78,38 @@ macro_rules! suite {
         }
         $crate::suite! { @module $adapter, $block_on,
             settings: [a5_odd_ttls_are_refused_at_the_call, a17_odd_drift_is_refused, odd_names_and_addresses_are_named]
+        }
+        $crate::suite! { @module $adapter, $block_on,
+            cancel: [
+                an_acquire_dropped_at_any_poll_leaves_no_key,
+                leases_dropped_in_a_burst_leave_no_key,
+                leases_dropped_outside_the_runtime_leave_no_key,
+            ]
+        }
+        $crate::suite! { @module $adapter, $block_on,
+            connection: [
+                a_set_that_timed_out_is_taken_back_when_it_runs,
+                held_back_bytes_leave_no_key,
+                a_lost_reply_is_not_a_lost_lease,
+                a_half_dead_connection_is_replaced,
+                the_deadline_holds_whatever_the_server_does,
+                a_killed_server_is_found_again,
+                a_stalled_server_gathers_no_pile,
+                both_protocols_and_the_ends_of_the_counter,
+            ]
+        }
+        $crate::suite! { @module $adapter, $block_on,
+            exclusion: [nobody_shares_a_lease_while_nodes_come_and_go]
+        }
+        $crate::suite! { @module $adapter, $block_on,
+            refusal: [
+                every_error_code_is_a_failed_node_with_its_code,
+                real_servers_refuse_with_their_codes,
+                wrong_passwords_are_named_and_not_shown,
+            ]
+        }
+        $crate::suite! { @module $adapter, $block_on,
+            sick_node: [a_frozen_node_slows_nothing_down]
         }
         $crate::suite! { @module $adapter, $block_on,
             work: [
