@@ -77,7 +77,7 @@ fn workspace_root() -> PathBuf {
 fn show(command: &Command) -> String {
     let program = command.get_program().to_string_lossy();
     // The toolchain's directory is of no interest.
-    let program = program.rsplit('/').next().unwrap_or_default().to_owned();
+    let program = if program.ends_with("/cargo") { "cargo".to_owned() } else { quote(&program) };
     let settings = command.get_envs().filter_map(|(name, value)| {
         let value = value?.to_string_lossy();
         Some(format!("{}={}", name.to_string_lossy(), quote(&value)))
@@ -88,7 +88,11 @@ fn show(command: &Command) -> String {
 
 fn quote(word: &str) -> String {
     let plain = |letter: char| letter.is_alphanumeric() || "-_./=:,@".contains(letter);
-    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{word}'") }
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }
 
 #[cfg(test)]
@@ -115,8 +119,8 @@ mod tests {
     #[test]
     fn commands_are_shown_as_typed() {
         let mut command = Command::new("/opt/toolchain/bin/cargo");
-        command.args(["doc", "-p", "redlock-core", "a b", ""]).env("RUSTDOCFLAGS", "-D warnings");
-        assert_eq!(show(&command), "RUSTDOCFLAGS='-D warnings' cargo doc -p redlock-core 'a b' ''");
+        command.args(["doc", "-p", "redlock-core", "it's", ""]).env("RUSTDOCFLAGS", "-D warnings");
+        assert_eq!(show(&command), "RUSTDOCFLAGS='-D warnings' cargo doc -p redlock-core 'it'\\''s' ''");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use std::{env, fs};
+use std::{env, path};
 
 use crate::cargo::{execute, output};
 
@@ -24,49 +24,41 @@ pub(crate) struct Servers {
 /// nothing of that works.
 pub(crate) fn provide() -> Result<Servers, String> {
     let running = env::var("REDLOCK_REDIS_ADDRS").unwrap_or_default();
-    let running = describe_running(&running)?;
-
-    let found = match (find(), &running) {
-        (Err(reason), None) => {
-            println!("{reason}");
-            install()?;
-            find()
-        }
+    if let Some(description) = describe_running(&running)? {
         // Someone who has servers running does not ask for another to be installed.
-        (found, _) => found,
-    };
-    match (found, running) {
-        (Ok((program, version)), None) => {
-            Ok(Servers { program: Some(program), description: format!("started by the tests: {version}") })
-        }
-        (Ok((program, _)), Some(description)) => Ok(Servers { program: Some(program), description }),
-        (Err(reason), Some(description)) => {
+        let program = find().map(|(program, _)| program);
+        if let Err(reason) = &program {
             println!("{reason}; tests that need more than the running servers will fail");
-            Ok(Servers { program: None, description })
         }
-        (Err(reason), None) => Err(format!("{reason}\n{ADVICE}")),
+        return Ok(Servers { program: program.ok(), description });
     }
+    let (program, version) = find().or_else(|reason| {
+        install(&reason)?;
+        find()
+    })?;
+    Ok(Servers { program: Some(program), description: format!("started by the tests: {version}") })
 }
 
 /// The program and its version.
 fn find() -> Result<(PathBuf, String), String> {
-    let name = env::var_os("REDLOCK_REDIS_SERVER").unwrap_or_else(|| SERVER.into());
+    let name = env::var_os(PROGRAM_VARIABLE).unwrap_or_else(|| SERVER.into());
     // Tests run in the directories of their packages: a path from here would lead nowhere there.
     let program = match Path::new(&name).components().count() {
         1 => PathBuf::from(name),
-        _ => fs::canonicalize(&name).map_err(|error| format!("{}: {error}", name.display()))?,
+        // Links stay as they are: a server looks at the name that it was called by.
+        _ => path::absolute(&name).map_err(|error| format!("{}: {error}", name.display()))?,
     };
     let version = output(Command::new(&program).arg("--version"))?;
     Ok((program, version.trim().to_owned()))
 }
 
 /// Installs the server with the system's package manager, where that needs no password.
-fn install() -> Result<(), String> {
-    if env::var_os("REDLOCK_REDIS_SERVER").is_some() {
-        return Err("REDLOCK_REDIS_SERVER does not name a Redis server".to_owned());
+fn install(reason: &str) -> Result<(), String> {
+    if env::var_os(PROGRAM_VARIABLE).is_some() {
+        return Err(format!("{PROGRAM_VARIABLE} does not name a Redis server: {reason}"));
     }
     if !succeeds(Command::new("apt-get").arg("--version")) {
-        return Err(ADVICE.to_owned());
+        return Err(format!("{reason}\n{ADVICE}"));
     }
     let is_root = output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0");
     let mut command = if is_root {
@@ -76,9 +68,9 @@ fn install() -> Result<(), String> {
         sudo.args(["-n", "sh"]);
         sudo
     } else {
-        return Err(ADVICE.to_owned());
+        return Err(format!("{reason}\n{ADVICE}"));
     };
-    println!("installing it with apt-get");
+    println!("{reason}; installing it with apt-get");
     execute(command.args(["-c", INSTALL])).map_err(|error| format!("{error}\n{ADVICE}"))
 }
 
@@ -124,6 +116,8 @@ fn version_in(info: &str) -> Result<String, String> {
 
 const SERVER: &str = "redis-server";
 
+const PROGRAM_VARIABLE: &str = "REDLOCK_REDIS_SERVER";
+
 const PATIENCE: Duration = Duration::from_secs(5);
 
 const ADVICE: &str = "\
@@ -136,7 +130,7 @@ or name its program in REDLOCK_REDIS_SERVER, or name running servers in REDLOCK_
 
 /// Installs the package without its service: tests start their own servers, and a machine on which tests ran
 /// must not have a database listening for ever after. The policy file keeps package scripts from starting
-/// services; the last line keeps the next boot from it.
+/// services, the last lines are for a machine whose own policy allows it, and for the next boot.
 const INSTALL: &str = r#"
 set -e
 export DEBIAN_FRONTEND=noninteractive
@@ -148,6 +142,7 @@ if [ ! -e "$policy" ]; then
 fi
 apt-get update -q
 apt-get install -y -q --no-install-recommends redis-server
+service redis-server stop >/dev/null 2>&1 || true
 if command -v systemctl >/dev/null; then systemctl disable redis-server || true; fi
 "#;
 

@@ -34,7 +34,7 @@ impl Options {
 pub(crate) fn run(options: Options) -> Result<(), String> {
     let mut steps = Steps::new();
 
-    let servers = steps.run("redis-server", servers::provide)?;
+    let servers = steps.run("servers", find_servers)?;
     let packages = steps.run("tools", tools)?;
     steps.run("format", || execute(&mut cargo(&["fmt", "--all", "--check"])))?;
     steps.run("lints", || lint(&packages))?;
@@ -47,9 +47,14 @@ pub(crate) fn run(options: Options) -> Result<(), String> {
     println!("\n==== summary");
     print!("{}", steps.summary());
     println!("servers: {}", servers.description);
-    print!("{}", list_not_run(&not_run));
-    println!("all passed");
+    print!("{}", closing(&not_run));
     Ok(())
+}
+
+fn find_servers() -> Result<Servers, String> {
+    let servers = servers::provide()?;
+    println!("{}", servers.description);
+    Ok(servers)
 }
 
 /// Makes sure that the toolchain has what the next steps need, and returns the packages to work on.
@@ -139,12 +144,17 @@ fn in_order(names: &str) -> Vec<String> {
     names
 }
 
-fn list_not_run(names: &[String]) -> String {
-    if names.is_empty() {
-        return String::new();
+/// The last words, which must not sound like "all" when it was not all.
+fn closing(not_run: &[String]) -> String {
+    if not_run.is_empty() {
+        return "all passed\n".to_owned();
     }
-    let lines: String = names.iter().map(|name| format!("  {name}\n")).collect();
-    format!("not run, because they would harm the servers of REDLOCK_REDIS_ADDRS:\n{lines}")
+    let lines: String = not_run.iter().map(|name| format!("  {name}\n")).collect();
+    let count = not_run.len();
+    format!(
+        "not run, because they would harm the servers of REDLOCK_REDIS_ADDRS:\n{lines}\
+         all others passed, {count} not run\n"
+    )
 }
 
 /// A temporary directory that goes when it is dropped.
@@ -180,9 +190,9 @@ mod tests {
     fn tests_that_did_not_run_are_listed_once() {
         let names = in_order("b::two\na::one\nb::two\n");
         assert_eq!(names, ["a::one", "b::two"]);
-        let list = list_not_run(&names);
-        assert!(list.ends_with(":\n  a::one\n  b::two\n"), "{list}");
-        assert_eq!(list_not_run(&[]), "");
+        let list = closing(&names);
+        assert!(list.ends_with(":\n  a::one\n  b::two\nall others passed, 2 not run\n"), "{list}");
+        assert_eq!(closing(&[]), "all passed\n");
     }
 
     #[test]

@@ -6,22 +6,29 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use redlock_core::{Config, LeaseState, Patience};
 
-use super::world::World;
+use super::world::{Kind, World};
 
-/// One thing that happens. `who` and `pick` are taken modulo what there is.
+/// One thing that happens. Numbers are taken modulo what there is.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     /// A request that fits the state: see [`Wish`].
     Request { who: u8, wish: Wish },
     /// A command is carried out; its answer may follow at once.
-    Execute { pick: u16, answer: bool },
+    Execute { pick: Pick, answer: bool },
     /// All commands of `who` to these nodes are carried out and answered, oldest first.
     Sweep { who: u8, nodes: u8 },
-    LoseRequest { pick: u16, told: bool },
-    LoseReply { pick: u16, told: bool },
+    LoseRequest { pick: Pick, told: bool },
+    LoseReply { pick: Pick, told: bool },
     Pass { millis: u8 },
     PassToTimer { who: u8 },
     Timeout { who: u8 },
+}
+
+/// One of the commands under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pick {
+    kind: Kind,
+    number: u16,
 }
 
 /// What a contender asks for: the first of these that its state allows.
@@ -59,7 +66,7 @@ impl Scenario {
 impl Step {
     fn take(&self, world: &mut World) {
         let someone = |who: u8| usize::from(who) % world.contenders.len();
-        let some = |pick: u16| usize::from(pick).checked_rem(world.under_way());
+        let some = |pick: Pick| world.pick(pick.kind, pick.number.into());
         match self {
             Self::Request { who, wish } => wish.ask(world, someone(*who)),
             Self::Execute { pick, answer: true } => some(*pick).into_iter().for_each(|at| world.answer(at)),
@@ -110,7 +117,7 @@ fn config() -> impl Strategy<Value = Config> {
     let renewal = prop_oneof![Just(None), Just(Some(None)), (1..12_u64).prop_map(|ms| Some(Some(ms)))];
     let drift = prop_oneof![Just(0.0), Just(0.1)];
     let max_hold = prop::option::weighted(0.1, 1..60_u64);
-    (8..40_u64, 0..10_u64, 1..20_u64, renewal, drift, max_hold, any::<bool>()).prop_map(
+    (12..48_u64, 0..10_u64, 1..20_u64, renewal, drift, max_hold, any::<bool>()).prop_map(
         |(ttl, retry_delay, operation_timeout, renewal, drift, max_hold, repair)| {
             let ms = Duration::from_millis;
             let mut builder = Config::builder()
@@ -131,22 +138,23 @@ fn config() -> impl Strategy<Value = Config> {
 }
 
 fn wish() -> impl Strategy<Value = Wish> {
-    let ttl = prop_oneof![4..12_u8, 12..60_u8];
-    (1..4_u8, prop::option::weighted(0.3, 0..30_u8), prop::option::weighted(0.7, ttl), prop::bool::weighted(0.3))
+    let ttl = prop_oneof![4..16_u8, 16..60_u8];
+    (1..4_u8, prop::option::weighted(0.3, 0..30_u8), prop::option::weighted(0.8, ttl), prop::bool::weighted(0.3))
         .prop_map(|(attempts, patience, extend, abandon)| Wish { attempts, patience, extend, abandon })
 }
 
 fn step(lossy: bool) -> impl Strategy<Value = Step> {
     let loss = u32::from(lossy);
-    let pick = || any::<u16>();
+    let kind = prop::sample::select(vec![Kind::Any, Kind::Current, Kind::Outdated, Kind::Extension]);
+    let pick = || (kind.clone(), any::<u16>()).prop_map(|(kind, number)| Pick { kind, number });
     let who = || any::<u8>();
     prop_oneof![
-        4 => (who(), wish()).prop_map(|(who, wish)| Step::Request { who, wish }),
+        6 => (who(), wish()).prop_map(|(who, wish)| Step::Request { who, wish }),
         6 => (pick(), any::<bool>()).prop_map(|(pick, answer)| Step::Execute { pick, answer }),
-        4 => (who(), any::<u8>()).prop_map(|(who, nodes)| Step::Sweep { who, nodes }),
+        6 => (who(), any::<u8>(), any::<u8>()).prop_map(|(who, a, b)| Step::Sweep { who, nodes: a | b }),
         loss => (pick(), any::<bool>()).prop_map(|(pick, told)| Step::LoseRequest { pick, told }),
         loss => (pick(), any::<bool>()).prop_map(|(pick, told)| Step::LoseReply { pick, told }),
-        3 => (1..8_u8).prop_map(|millis| Step::Pass { millis }),
+        3 => (1..6_u8).prop_map(|millis| Step::Pass { millis }),
         1 => who().prop_map(|who| Step::PassToTimer { who }),
         1 => who().prop_map(|who| Step::Timeout { who }),
     ]

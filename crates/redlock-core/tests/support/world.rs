@@ -45,6 +45,17 @@ struct Flight {
     overtaken: bool,
 }
 
+/// Which commands to choose from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    Any,
+    /// Of the attempt that is current.
+    Current,
+    /// Of an attempt that is being taken back.
+    Outdated,
+    Extension,
+}
+
 impl World {
     pub(crate) fn new(nodes: &[bool], fenced: bool, punctual: bool, configs: Vec<Config>) -> Self {
         let names: Vec<_> = (0..nodes.len()).map(|index| format!("n{index}").into()).collect();
@@ -153,8 +164,20 @@ impl World {
 
 /// The network. Commands under way are picked by their position, oldest first.
 impl World {
-    pub(crate) fn under_way(&self) -> usize {
-        self.wire.len()
+    /// The position of one of the commands of this kind.
+    pub(crate) fn pick(&self, kind: Kind, number: usize) -> Option<usize> {
+        let fits = |flight: &Flight| {
+            let intent = &flight.command.intent;
+            let current = self.contenders[flight.contender].token() == intent.token();
+            match kind {
+                Kind::Any => true,
+                Kind::Current => current,
+                Kind::Outdated => !current,
+                Kind::Extension => matches!(intent, Intent::CompareAndPexpire { .. }),
+            }
+        };
+        let number = number.checked_rem(self.wire.iter().filter(|flight| fits(flight)).count())?;
+        (0..self.wire.len()).filter(|&position| fits(&self.wire[position])).nth(number)
     }
 
     /// The position of the oldest command of `who` to one of `nodes`.

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use redlock_core::{Cause, CauseKind, Fault, Intent, Token};
 
+use super::state::is_delete;
+
 /// The commands of one connection that have no answer yet.
 ///
 /// Acquires are known by their tokens, because a delete of such a token must travel behind them. Two
@@ -41,7 +43,7 @@ impl Backlog {
             self.acquires.insert(acquire, Standing::Wanted);
             return Ok(Entry { acquire: Some(acquire) });
         }
-        if matches!(intent, Intent::CompareAndDelete { .. }) {
+        if is_delete(intent) {
             for (_, standing) in self.acquires.range_mut((token, 0)..=(token, u64::MAX)) {
                 *standing = Standing::Undone;
             }
@@ -82,10 +84,7 @@ impl Backlog {
 /// Whether one more command fits behind `unanswered` others. Deletes are let in long after everything
 /// else is turned away: a stalled server must not keep us from cleaning up behind ourselves.
 pub(crate) fn room(unanswered: usize, intent: &Intent) -> Result<(), Fault> {
-    let limit = match intent {
-        Intent::CompareAndDelete { .. } => MOST_DELETES,
-        _ => MOST_OTHERS,
-    };
+    let limit = if is_delete(intent) { MOST_DELETES } else { MOST_OTHERS };
     if unanswered < limit { Ok(()) } else { Err(Fault::NotExecuted(Cause::new(CauseKind::Overloaded))) }
 }
 

@@ -1,17 +1,18 @@
 //! The task that makes a connection: it dials until one is there, and hands the waiting commands over.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use futures_util::future::{Either, select};
-use redlock_core::{Cause, CauseKind, Fault, Intent};
+use futures_util::future::select;
+use redlock_core::{Cause, CauseKind, Fault};
 use tracing::{debug, warn};
 
-use super::link::{Link, Phase};
+use super::link::Link;
 use super::queue::{Handed, Waiting, too_late};
+use super::state::{Loss, Phase, is_delete};
 use super::wire::{Answer, Wire};
 use super::{Connect, backoff, fault, lock, timing};
 
@@ -49,7 +50,7 @@ async fn dial<R: Connect>(
         let dialled = timing::by(&runtime, deadline, runtime.connect(&client)).await;
         let Some(link) = link.upgrade() else { return };
         let cause = match dialled {
-            Some(Ok(connection)) => return connected(&link, generation, connection),
+            Some(Ok(connection)) => return connected(&link, generation, connection).await,
             Some(Err(error)) => fault::of_connect(&error, password),
             None => Cause::with_detail(CauseKind::Unreachable, "no connection in time"),
         };
@@ -59,31 +60,51 @@ async fn dial<R: Connect>(
     }
 }
 
-/// Hands the waiting commands over in their order, then lets new ones at the connection.
-fn connected<R: Connect>(link: &Link<R>, generation: u64, connection: R::Connection) {
+/// Puts a connection to use: hands the waiting commands over in their order, then lets new ones at it.
+async fn connected<R: Connect>(link: &Arc<Link<R>>, generation: u64, connection: R::Connection) {
     debug!(node = %link.name(), generation, "connected");
     let wire = Arc::new(Wire::new(connection, generation));
+    let mut handed_over = 0_u32;
     loop {
-        let waiting = {
-            let mut state = lock(link.state());
-            let current = state.generation == generation;
-            match &mut state.phase {
-                Phase::Dialling(queue) if current => match queue.pop() {
-                    Some(waiting) => waiting,
-                    None => {
-                        state.phase = Phase::Up(wire);
-                        return;
-                    }
-                },
-                Phase::Down(_) if current => {
-                    state.phase = Phase::Up(wire);
-                    return;
-                }
-                _ => return,
-            }
-        };
-        hand_over(link, &wire, waiting);
+        match next(link, &wire) {
+            Next::Waiting(waiting) => hand_over(link, &wire, waiting),
+            Next::InUse => break,
+            Next::Unwanted => return wire.cut(Cause::new(CauseKind::Closed)),
+        }
+        handed_over += 1;
+        if handed_over.is_multiple_of(BATCH) {
+            breathe().await;
+        }
     }
+    if let Some(cause) = wire.was_cut() {
+        // It broke under the first commands, when it was not yet anybody's to replace.
+        link.replace(&wire, Loss::Broken(cause.clone()));
+    }
+}
+
+enum Next<C> {
+    /// A command that waits.
+    Waiting(Waiting<C>),
+    /// There is none left, and the connection is in use.
+    InUse,
+    /// The link was closed.
+    Unwanted,
+}
+
+fn next<R: Connect>(link: &Link<R>, wire: &Arc<Wire<R::Connection>>) -> Next<R::Connection> {
+    let mut state = lock(link.state());
+    let waiting = match &mut state.phase {
+        Phase::Dialling(queue) => queue.pop(),
+        Phase::Down(_) => None,
+        Phase::Idle | Phase::Up(_) | Phase::Closed => return Next::Unwanted,
+    };
+    waiting.map_or_else(
+        || {
+            state.phase = Phase::Up(Arc::clone(wire));
+            Next::InUse
+        },
+        Next::Waiting,
+    )
 }
 
 fn hand_over<R: Connect>(link: &Link<R>, wire: &Arc<Wire<R::Connection>>, waiting: Waiting<R::Connection>) {
@@ -92,7 +113,7 @@ fn hand_over<R: Connect>(link: &Link<R>, wire: &Arc<Wire<R::Connection>>, waitin
         return;
     }
     let at = link.runtime().now();
-    let handed = if at >= command.deadline && !matches!(command.intent, Intent::CompareAndDelete { .. }) {
+    let handed = if at >= command.deadline && !is_delete(&command.intent) {
         Err(too_late())
     } else {
         wire.admit(&command).map(|ticket| {
@@ -107,6 +128,19 @@ fn hand_over<R: Connect>(link: &Link<R>, wire: &Arc<Wire<R::Connection>>, waitin
     };
     // Whoever waited may be gone; then the command is forgotten.
     let _ = fate.send(handed);
+}
+
+/// Lets the runtime run something else.
+async fn breathe() {
+    let mut breathed = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut breathed, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// Notes that the node is down, and yields how long to wait; `None` if nobody wants it any more.
@@ -155,3 +189,7 @@ impl<R: Connect> Drop for Unfinished<R> {
 
 /// How long one dial may take, handshake included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How many commands are handed over in one go. Tokio lets a task do only so much (128 steps) before
+/// its channels turn it away, and a command that is turned away would lose its place.
+const BATCH: u32 = 32;

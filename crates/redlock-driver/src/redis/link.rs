@@ -1,6 +1,5 @@
 //! One node reached by address: who gets which connection, and when a connection has had its day.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
 use std::pin::pin;
@@ -9,14 +8,15 @@ use std::time::Duration;
 
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
-use redlock_core::{Cause, CauseKind, Command, Fault, Instant, Intent, Reply};
+use redlock_core::{Cause, CauseKind, Command, Fault, Instant, Reply};
 use tracing::{debug, warn};
 
 use super::cut::Cut;
 use super::fault::Damage;
 use super::queue::{Handed, Queue, too_late};
+use super::state::{Loss, Phase, State, is_delete};
 use super::wire::{Answer, Ticket, Wire};
-use super::{Connect, Connection, backoff, dial, lock, timing};
+use super::{Connect, Connection, dial, lock, timing};
 
 /// One Redis server, reached through a [`redis::Client`]; the connections to it are the link's own.
 ///
@@ -49,14 +49,7 @@ impl<R: Connect> Link<R> {
     /// for logs and must not contain credentials: see [`node_name`](super::node_name).
     #[must_use]
     pub fn new(runtime: R, client: redis::Client, name: Arc<str>) -> Self {
-        let state = Mutex::new(State {
-            phase: Phase::Idle,
-            retired: VecDeque::new(),
-            generation: 0,
-            failures: 0,
-            last_number: 0,
-        });
-        Self { runtime, client, name, state, closed: Cut::new() }
+        Self { runtime, client, name, state: Mutex::new(State::new()), closed: Cut::new() }
     }
 
     /// The name that the link was made with.
@@ -120,24 +113,25 @@ impl<R: Connect> Link<R> {
 
     async fn carry_out(self: Arc<Self>, command: Command) -> Result<Reply, Fault> {
         let deadline = command.deadline;
-        let patience = deadline.saturating_since(self.runtime.now());
-        if patience.is_zero() && !is_delete(&command) {
+        let start = self.runtime.now();
+        let patience = deadline.saturating_since(start);
+        if patience.is_zero() && !is_delete(&command.intent) {
             return Err(Fault::NotExecuted(Cause::new(CauseKind::Timeout)));
         }
+        // Until when a connection should have answered. The wait for it is no fault of its own: it has
+        // as long as if it had been there from the start. A delete that comes too late is sent all the
+        // same, but proves nothing.
+        let until = |from: Instant| (!patience.is_zero()).then(|| from.saturating_add(patience));
         // Runs after the command's ticket is gone, however this future ends.
         let _prune = Prune(&self);
         match self.place(&command) {
             Placed::On(ticket) => {
                 let wire = Arc::clone(ticket.wire());
-                // A delete that comes too late is sent all the same, but proves nothing.
-                let until = (!patience.is_zero()).then_some(deadline);
-                self.attend(&wire, until, pin!(ticket.carry_out(command))).await
+                self.attend(&wire, until(start), pin!(ticket.carry_out(command))).await
             }
             Placed::Waits(number, fate) => {
                 let Handed { wire, at, call } = self.wait(number, fate, deadline).await?;
-                // The wait for the connection is no fault of the connection: it has as long as if it had
-                // been there from the start.
-                self.attend(&wire, Some(at.saturating_add(patience)), call).await
+                self.attend(&wire, until(at), call).await
             }
             Placed::Nowhere(fault) => Err(fault),
         }
@@ -148,8 +142,7 @@ impl<R: Connect> Link<R> {
         let (behind, placed, dial) = {
             let mut state = lock(&self.state);
             let behind = state.behind(command);
-            state.last_number += 1;
-            let number = state.last_number;
+            let number = state.next_number();
             let (placed, dial) = match &mut state.phase {
                 Phase::Up(wire) => (wire.admit(command).map(Placed::On), None),
                 Phase::Dialling(queue) => {
@@ -237,35 +230,38 @@ impl<R: Connect> Link<R> {
     }
 
     /// Takes a connection out of use and dials another, unless that has happened already.
-    fn replace(self: &Arc<Self>, wire: &Arc<Wire<R::Connection>>, loss: Loss) {
-        let mut given_up = matches!(loss, Loss::Broken(_)).then(|| Arc::clone(wire));
-        let dial = {
+    pub(super) fn replace(self: &Arc<Self>, wire: &Arc<Wire<R::Connection>>, loss: Loss) {
+        if let Loss::Broken(cause) = &loss {
+            // Before looking whether it is in use: whoever puts it to use looks at this afterwards.
+            wire.cut(cause.clone());
+        }
+        let (given_up, generation, pause) = {
             let mut state = lock(&self.state);
-            let current = matches!(&state.phase, Phase::Up(up) if up.generation() == wire.generation());
-            current.then(|| {
-                if given_up.is_none() {
-                    given_up = state.retire(wire);
-                }
-                state.redial(wire.has_answered(), &loss)
-            })
+            if !matches!(&state.phase, Phase::Up(current) if current.generation() == wire.generation()) {
+                return;
+            }
+            let given_up = match loss {
+                Loss::Broken(_) => None,
+                Loss::Stalled => state.retire(wire),
+            };
+            let (generation, pause) = state.redial(wire.has_answered(), &loss);
+            (given_up, generation, pause)
         };
         if let Some(given_up) = given_up {
-            given_up.cut(loss.cause());
+            given_up.cut(Cause::with_detail(CauseKind::Disconnected, "given up without an answer"));
         }
-        if let Some((generation, pause)) = dial {
-            let node = &self.name;
-            match &loss {
-                Loss::Broken(cause) => {
-                    debug!(%node, generation = wire.generation(), %cause, "connection lost")
-                }
-                Loss::Stalled => {
-                    warn!(%node, generation = wire.generation(), "no answer in time, connection retired")
-                }
-            }
-            if pause.is_some() {
-                warn!(%node, cause = %loss.verdict(), "node is down");
-            }
-            dial::start(self, generation, pause);
+        self.report(wire.generation(), &loss, pause.is_some());
+        dial::start(self, generation, pause);
+    }
+
+    fn report(&self, generation: u64, loss: &Loss, down: bool) {
+        let node = &self.name;
+        match loss {
+            Loss::Broken(cause) => debug!(%node, generation, %cause, "connection lost"),
+            Loss::Stalled => warn!(%node, generation, "no answer in time, connection retired"),
+        }
+        if down {
+            warn!(%node, cause = %loss.verdict(), "node is down");
         }
     }
 
@@ -290,111 +286,11 @@ impl<R: Connect> fmt::Debug for Link<R> {
     }
 }
 
-/// What a link knows about its connections. Guarded by a lock that is held for a few steps only, in
-/// which no foreign code runs.
-pub(super) struct State<C> {
-    pub(super) phase: Phase<C>,
-    /// Replaced, but owing an answer. The oldest first.
-    pub(super) retired: VecDeque<Arc<Wire<C>>>,
-    /// Of the last dialling task; the connection that it makes has the same.
-    pub(super) generation: u64,
-    /// Failed dials, and connections that never answered, since the last answer.
-    pub(super) failures: u32,
-    last_number: u64,
-}
-
-pub(super) enum Phase<C> {
-    /// Nobody dials.
-    Idle,
-    /// A task dials, and commands wait for it.
-    Dialling(Queue<C>),
-    /// A connection is there.
-    Up(Arc<Wire<C>>),
-    /// The last dial failed, for this cause. A task goes on dialling.
-    Down(Cause),
-    /// Closed for good.
-    Closed,
-}
-
-impl<C: Connection> State<C> {
-    /// Enters the phase of a dial that is about to start; yields its generation.
-    fn dial(&mut self, phase: Phase<C>) -> u64 {
-        self.phase = phase;
-        self.generation += 1;
-        self.generation
-    }
-
-    /// What follows the loss of the connection: a dial at once, for which commands wait; or, if this is
-    /// not the first connection in a row that never answered, one after a pause.
-    fn redial(&mut self, had_answered: bool, loss: &Loss) -> (u64, Option<Duration>) {
-        self.failures = if had_answered { 0 } else { self.failures.saturating_add(1) };
-        if self.failures <= 1 {
-            return (self.dial(Phase::Dialling(Queue::new())), None);
-        }
-        (self.dial(Phase::Down(loss.verdict())), Some(backoff::pause(self.failures)))
-    }
-
-    /// Places for a delete on retired connections where an acquire of its token is unanswered.
-    fn behind(&self, command: &Command) -> Vec<Ticket<C>> {
-        if !is_delete(command) {
-            return Vec::new();
-        }
-        let token = command.intent.token();
-        self.retired
-            .iter()
-            .filter(|wire| wire.acquiring(token))
-            .filter_map(|wire| wire.admit(command).ok())
-            .collect()
-    }
-
-    /// Keeps a connection that owes answers. If that makes one too many, one without acquires has to
-    /// go, else the oldest.
-    fn retire(&mut self, wire: &Arc<Wire<C>>) -> Option<Arc<Wire<C>>> {
-        if wire.is_idle() {
-            return None;
-        }
-        self.retired.push_back(Arc::clone(wire));
-        if self.retired.len() <= MOST_RETIRED {
-            return None;
-        }
-        let least = self.retired.iter().position(|wire| !wire.has_acquires()).unwrap_or(0);
-        self.retired.remove(least)
-    }
-}
-
 /// Where a command ended up.
 enum Placed<C: Connection> {
     On(Ticket<C>),
     Waits(u64, oneshot::Receiver<Result<Handed<C>, Fault>>),
     Nowhere(Fault),
-}
-
-/// Why a connection is taken out of use.
-enum Loss {
-    /// A deadline passed without an answer.
-    Stalled,
-    /// It failed.
-    Broken(Cause),
-}
-
-impl Loss {
-    /// The cause for the commands under way on a connection that is given up.
-    fn cause(&self) -> Cause {
-        match self {
-            Self::Stalled => Cause::with_detail(CauseKind::Disconnected, "given up without an answer"),
-            Self::Broken(cause) => cause.clone(),
-        }
-    }
-
-    /// The cause for the commands that are turned away afterwards.
-    fn verdict(&self) -> Cause {
-        match self {
-            Self::Stalled => {
-                Cause::with_detail(CauseKind::Unreachable, "accepts connections but does not answer")
-            }
-            Self::Broken(cause) => Cause::with_detail(CauseKind::Unreachable, cause.to_string()),
-        }
-    }
 }
 
 /// A place in the queue, given up when dropped.
@@ -429,10 +325,6 @@ impl<R: Connect> Drop for Prune<'_, R> {
     }
 }
 
-const fn is_delete(command: &Command) -> bool {
-    matches!(command.intent, Intent::CompareAndDelete { .. })
-}
-
 fn cause_of(reply: &Result<Reply, Fault>) -> Cause {
     match reply {
         Err(fault) => fault.cause().clone(),
@@ -443,9 +335,6 @@ fn cause_of(reply: &Result<Reply, Fault>) -> Cause {
 fn no_runtime() -> Cause {
     Cause::with_detail(CauseKind::Unreachable, "no async runtime is running, or it stopped while connecting")
 }
-
-/// How many replaced connections may be kept for the answers that they owe.
-const MOST_RETIRED: usize = 4;
 
 /// How long after its deadline a delete on a retired connection is waited for. The server may come
 /// back late; but a connection is not kept for ever for the sake of a clean-up.

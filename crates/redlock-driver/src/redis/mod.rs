@@ -23,6 +23,7 @@ mod queue;
 mod reply;
 mod shared;
 mod slot;
+mod state;
 #[cfg(test)]
 mod testing;
 mod timing;

@@ -105,10 +105,6 @@ impl Bench {
         lock(&self.server).closed
     }
 
-    pub(super) fn then_dial(&self, dial: Dial) {
-        lock(&self.server).dials.push_back(dial);
-    }
-
     /// The commands that arrived on a connection: the verb, and the first digit pair of the token.
     pub(super) fn calls(&self, connection: usize) -> Vec<String> {
         let server = lock(&self.server);

@@ -68,6 +68,11 @@ impl<C: Connection> Wire<C> {
         lock(&self.backlog).is_empty()
     }
 
+    /// Why it was cut, if it was.
+    pub(crate) fn was_cut(&self) -> Option<&Cause> {
+        self.cut.given()
+    }
+
     /// Ends it: what is unanswered stays unknown, for this cause, and nothing more is taken in.
     pub(crate) fn cut(&self, cause: Cause) {
         self.cut.give(cause);

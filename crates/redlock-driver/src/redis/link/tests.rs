@@ -8,8 +8,9 @@ use redlock_core::{Cause, CauseKind, Command, Fault, Reply, ServerError};
 use tokio::task::JoinHandle;
 
 use super::super::backlog::{MOST_DELETES, MOST_OTHERS};
+use super::super::state::MOST_RETIRED;
 use super::super::testing::{Bench, Dial, delete, extend, fenced, set};
-use super::{Link, MOST_RETIRED};
+use super::Link;
 
 type Sent = JoinHandle<Result<Reply, Fault>>;
 
@@ -486,7 +487,7 @@ async fn only_so_many_connections_are_kept_for_their_answers() {
     assert_eq!(sent.remove(1).await.unwrap(), given_up);
 
     prove(&bench, &link, MOST_RETIRED + 1).await;
-    let _ = send(&link, &set(50, 600)).await;
+    let _sixth = send(&link, &set(50, 600)).await;
     after(100).await;
     assert_eq!((bench.dialled(), bench.dropped()), (MOST_RETIRED + 3, 2));
     assert_eq!(sent.remove(0).await.unwrap(), given_up);
@@ -545,7 +546,7 @@ async fn nobody_redials_for_a_link_that_is_closed_or_gone() {
 
 #[tokio::test(start_paused = true)]
 async fn no_text_gives_the_password_or_the_token_away() {
-    let echo = RedisError::from(redis::make_extension_error("ERR".into(), Some("no user hunter2".into())));
+    let echo = redis::make_extension_error("ERR".into(), Some("no user hunter2".into()));
     let client = RedisError::from((ErrorKind::Client, "x", "hunter2".into()));
     let (_bench, link) = rig([vec![Dial::Say(echo)], vec![Dial::Say(client); 100]].concat());
     let first = send(&link, &set(1, 10_000)).await.await.unwrap();

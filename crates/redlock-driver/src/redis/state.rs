@@ -1,0 +1,121 @@
+//! What a link knows about its connections, and how losing one changes that.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use redlock_core::{Cause, CauseKind, Command, Intent};
+
+use super::queue::Queue;
+use super::wire::{Ticket, Wire};
+use super::{Connection, backoff};
+
+/// What a link knows about its connections. Guarded by a lock that is held for a few steps only, in
+/// which no foreign code runs.
+pub(crate) struct State<C> {
+    pub(crate) phase: Phase<C>,
+    /// Replaced, but owing an answer. The oldest first.
+    pub(crate) retired: VecDeque<Arc<Wire<C>>>,
+    /// Of the last dialling task; the connection that it makes has the same.
+    pub(crate) generation: u64,
+    /// Failed dials, and connections that never answered, since the last answer.
+    pub(crate) failures: u32,
+    last_number: u64,
+}
+
+pub(crate) enum Phase<C> {
+    /// Nobody dials.
+    Idle,
+    /// A task dials, and commands wait for it.
+    Dialling(Queue<C>),
+    /// A connection is there.
+    Up(Arc<Wire<C>>),
+    /// The last dial failed, for this cause. A task goes on dialling.
+    Down(Cause),
+    /// Closed for good.
+    Closed,
+}
+
+impl<C: Connection> State<C> {
+    pub(crate) const fn new() -> Self {
+        Self { phase: Phase::Idle, retired: VecDeque::new(), generation: 0, failures: 0, last_number: 0 }
+    }
+
+    /// A number for a place in the queue; never used again.
+    pub(crate) const fn next_number(&mut self) -> u64 {
+        self.last_number += 1;
+        self.last_number
+    }
+
+    /// Enters the phase of a dial that is about to start; yields its generation.
+    pub(crate) fn dial(&mut self, phase: Phase<C>) -> u64 {
+        self.phase = phase;
+        self.generation += 1;
+        self.generation
+    }
+
+    /// What follows the loss of the connection: a dial at once, for which commands wait; or, if this is
+    /// not the first connection in a row that never answered, one after a pause.
+    pub(crate) fn redial(&mut self, had_answered: bool, loss: &Loss) -> (u64, Option<Duration>) {
+        self.failures = if had_answered { 0 } else { self.failures.saturating_add(1) };
+        if self.failures <= 1 {
+            return (self.dial(Phase::Dialling(Queue::new())), None);
+        }
+        (self.dial(Phase::Down(loss.verdict())), Some(backoff::pause(self.failures)))
+    }
+
+    /// Places for a delete on retired connections where an acquire of its token is unanswered.
+    pub(crate) fn behind(&self, command: &Command) -> Vec<Ticket<C>> {
+        if !is_delete(&command.intent) {
+            return Vec::new();
+        }
+        let token = command.intent.token();
+        self.retired
+            .iter()
+            .filter(|wire| wire.acquiring(token))
+            .filter_map(|wire| wire.admit(command).ok())
+            .collect()
+    }
+
+    /// Keeps a connection that owes answers. If that makes one too many, one without acquires has to
+    /// go, else the oldest.
+    pub(crate) fn retire(&mut self, wire: &Arc<Wire<C>>) -> Option<Arc<Wire<C>>> {
+        if wire.is_idle() {
+            return None;
+        }
+        self.retired.push_back(Arc::clone(wire));
+        if self.retired.len() <= MOST_RETIRED {
+            return None;
+        }
+        let least = self.retired.iter().position(|wire| !wire.has_acquires()).unwrap_or(0);
+        self.retired.remove(least)
+    }
+}
+
+/// Why a connection is taken out of use.
+pub(crate) enum Loss {
+    /// A deadline passed without an answer.
+    Stalled,
+    /// It failed.
+    Broken(Cause),
+}
+
+impl Loss {
+    /// The cause for the commands that are turned away afterwards.
+    pub(crate) fn verdict(&self) -> Cause {
+        match self {
+            Self::Stalled => {
+                Cause::with_detail(CauseKind::Unreachable, "accepts connections but does not answer")
+            }
+            Self::Broken(cause) => Cause::with_detail(CauseKind::Unreachable, cause.to_string()),
+        }
+    }
+}
+
+/// Whether this is a clean-up, which is let through where other commands are not.
+pub(crate) const fn is_delete(intent: &Intent) -> bool {
+    matches!(intent, Intent::CompareAndDelete { .. })
+}
+
+/// How many replaced connections may be kept for the answers that they owe.
+pub(crate) const MOST_RETIRED: usize = 4;
