@@ -11,7 +11,7 @@ use core::num::NonZeroU64;
 ///
 /// `Debug` shows only the last two bytes: whoever knows a token can release the lease.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Token([u8; Token::LEN]);
+pub struct Token([u8; Self::LEN]);
 
 impl Token {
     /// Length in bytes: 160 bits, as the Redlock description asks for.

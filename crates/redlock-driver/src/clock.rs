@@ -116,7 +116,7 @@ mod tests {
         clock.started_with_sleep = started.checked_sub(Duration::from_secs(1));
         if clock.started_with_sleep.is_some() {
             assert!(clock.suspended() >= before + Duration::from_millis(900));
-            assert!(clock.clone().now() >= Instant::from_epoch(Duration::from_millis(900)));
+            assert!(clock.now() >= Instant::from_epoch(Duration::from_millis(900)));
         }
     }
 }

@@ -16,40 +16,62 @@
 //! The decisions are all [`redlock_core`]'s; this crate carries them out. It has no runtime, no macro and
 //! no `cfg` for one: what a runtime must bring is [`Runtime`] (a clock, a timer, a way to run a task) and
 //! [`Connect`] (how to dial Redis).
+//!
+//! # Features
+//!
+//! - `aio`: nodes behind connections of the `redis` crate's `aio` module, which compiles only together with
+//!   one of its runtime features.
+//! - `smol-io`: timers and dialling for async-std, smol and their like.
+//! - `conformance`: checks that a runtime does what a lease needs.
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "aio")]
+mod aio;
 mod cell;
 mod clock;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod drive;
 mod lease;
 mod lock;
 mod lost;
 mod manager;
 mod memory;
+mod method_tables;
 mod node;
 mod redis;
 mod runtime;
+#[cfg(feature = "smol-io")]
+pub mod smol_io;
 mod stats;
 mod tasks;
 mod trace;
 mod transport;
 
+#[cfg(feature = "aio")]
+pub use aio::dial_settings;
 pub use clock::SuspendAwareClock;
 pub use lease::Lease;
 pub use lock::Lock;
 pub use lost::Lost;
 pub use manager::Manager;
-pub use memory::MemoryServer;
-pub use node::{IntoNode, Node};
-#[cfg(feature = "aio")]
-pub use redis::AioConnection;
-pub use redis::{Connect, Connection};
-pub use redlock_core::{
-    AlreadyHeld, Cause, CauseKind, Config, ConfigBuilder, ConfigError, Error, Fault, FencingToken,
-    FencingUnsupported, Instant, LockLost, LossReason, MemoryNode, NodeId, NodeReport, NotAcquired, NotAcquiredReason,
-    NotHeld, Obstacle, Operation, Outcome, Pttl, QuorumError, Token, TokenHex, Ttl,
-};
-pub use runtime::{NotRunning, Runtime};
-pub use stats::Stats;
+pub use redis::{Connect, Connection, MAX_UNANSWERED};
+pub use runtime::{NotRunning, Runtime, contained};
+pub use shared_api::*;
 pub use transport::Transport;
+
+/// What does not depend on the runtime, for adapters to re-export whole.
+pub mod shared_api {
+    pub use redlock_core::{
+        AlreadyHeld, Cause, CauseKind, Config, ConfigBuilder, ConfigError, Error, Fault, FencingToken,
+        FencingUnsupported, Instant, LockLost, LossReason, MemoryNode, NodeId, NodeReport, NotAcquired,
+        NotAcquiredReason, NotHeld, Obstacle, Operation, Outcome, Pttl, QuorumError, Token, TokenHex, Ttl,
+    };
+
+    pub use crate::memory::MemoryServer;
+    pub use crate::node::{IntoNode, Node};
+    #[cfg(feature = "aio")]
+    pub use crate::redis::AioConnection;
+    pub use crate::stats::Stats;
+}

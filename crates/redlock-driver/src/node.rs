@@ -82,7 +82,7 @@ impl<R> IntoNode<R> for Node {
 
 impl<R: Connect> IntoNode<R> for redis::Client {
     fn into_node(self, runtime: &R) -> Result<Node, ConfigError> {
-        let name: Arc<str> = node_name(&self).into();
+        let name = node_name(&self);
         let link = Link::new(runtime.clone(), self, Arc::clone(&name));
         Ok(Node { name, link: Arc::new(Arc::new(link)), cluster: false })
     }

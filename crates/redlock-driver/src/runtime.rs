@@ -1,7 +1,9 @@
 //! What a runtime has to bring: a clock, a timer, and a way to run a task.
 
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 
+use futures_util::FutureExt as _;
 use redlock_core::Instant;
 use thiserror::Error;
 
@@ -34,3 +36,10 @@ pub trait Runtime: Clone + Send + Sync + 'static {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("no async runtime is running here")]
 pub struct NotRunning;
+
+/// A task whose panic ends with it, for executors that would let it out of whatever polls the task. The
+/// panic's message is printed as always.
+pub fn contained(task: impl Future<Output = ()> + Send + 'static) -> impl Future<Output = ()> + Send + 'static {
+    // Nothing of the task is looked at after a panic, so it cannot be seen in a broken state.
+    AssertUnwindSafe(task).catch_unwind().map(|_| ())
+}

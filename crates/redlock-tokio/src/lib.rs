@@ -25,9 +25,8 @@
 //! # Where to look
 //!
 //! [`Manager`] makes [`Lock`]s, a lock is asked for a [`Lease`], and [`Config`] has the settings. The
-//! three are the driver's types for the [`Tokio`] runtime: their methods are listed on
-//! [`redlock_driver::Manager`](struct@redlock_driver::Manager) and its siblings, and are the same on every
-//! runtime.
+//! first three are the driver's types for the [`Tokio`] runtime, the same on
+//! every runtime; their pages here list their methods.
 //!
 //! # What is guaranteed, and what is not
 //!
@@ -41,24 +40,24 @@
 
 mod runtime;
 
-pub use redlock_driver::{
-    AioConnection, AlreadyHeld, Cause, CauseKind, Config, ConfigBuilder, ConfigError, Error, Fault, FencingToken,
-    FencingUnsupported, Instant, IntoNode, LockLost, LossReason, Node, NodeId, NodeReport, NotAcquired,
-    NotAcquiredReason, NotHeld, Obstacle, Operation, Outcome, QuorumError, Stats, Token, TokenHex, Ttl,
-};
+#[doc(inline)]
+pub use redlock_driver::shared_api::*;
 pub use runtime::Tokio;
 
-/// A set of nodes and the settings for leases on them, on tokio. See [`redlock_driver::Manager`].
+/// A set of nodes and the settings for leases on them, on tokio. This is
+/// [`redlock_driver::Manager`], with these methods:
+#[doc = redlock_driver::manager_methods!()]
 pub type Manager = redlock_driver::Manager<Tokio>;
 
-/// The reusable description of a lease, on tokio. See [`redlock_driver::Lock`].
+/// The reusable description of a lease, on tokio. This is
+/// [`redlock_driver::Lock`], with these methods:
+#[doc = redlock_driver::lock_methods!()]
 pub type Lock = redlock_driver::Lock<Tokio>;
 
-/// A lease that was acquired, on tokio. See [`redlock_driver::Lease`].
+/// A lease that was acquired, on tokio. This is
+/// [`redlock_driver::Lease`], with these methods:
+#[doc = redlock_driver::lease_methods!()]
 pub type Lease = redlock_driver::Lease<Tokio>;
 
 /// Ends when its lease is lost, on tokio. See [`redlock_driver::Lost`].
 pub type Lost = redlock_driver::Lost<Tokio>;
-
-/// A node in memory, for tests and demos. See [`redlock_driver::MemoryServer`].
-pub type MemoryServer = redlock_driver::MemoryServer;

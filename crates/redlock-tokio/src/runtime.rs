@@ -3,8 +3,10 @@
 use std::future::Future;
 
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, RedisResult};
-use redlock_driver::{AioConnection, Connect, Instant, NotRunning, Runtime, SuspendAwareClock};
+use redis::{Client, RedisResult};
+use redlock_driver::{
+    AioConnection, Connect, Instant, NotRunning, Runtime, SuspendAwareClock, dial_settings,
+};
 use tokio::runtime::Handle;
 
 /// The tokio runtime, as leases use it: whichever is current where a lease is asked for.
@@ -42,10 +44,11 @@ impl Runtime for Tokio {
 impl Connect for Tokio {
     type Connection = AioConnection<MultiplexedConnection>;
 
-    fn connect(&self, client: &Client) -> impl Future<Output = RedisResult<Self::Connection>> + Send + 'static {
+    fn connect(
+        &self,
+        client: &Client,
+    ) -> impl Future<Output = RedisResult<Self::Connection>> + Send + 'static {
         let client = client.clone();
-        // The driver has one deadline around connecting and calling; a second clock could only contradict it.
-        let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
-        async move { client.get_multiplexed_async_connection_with_config(&config).await.map(Into::into) }
+        async move { client.get_multiplexed_async_connection_with_config(&dial_settings()).await.map(Into::into) }
     }
 }

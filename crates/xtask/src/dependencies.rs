@@ -24,7 +24,16 @@ pub(crate) fn check() -> Result<(), String> {
     // The `redis` crate refuses to compile `aio` without a feature that chooses a runtime, and the driver
     // must not choose one. Features that only tests turn on do not reach those who depend on it.
     let tree = self::tree("redlock-driver", "no-dev")?;
-    fail_on("redlock-driver must leave the choice of a runtime to the adapters", with_aio(&tree))
+    let aio = with_feature(&tree, "redis", "aio");
+    fail_on("redlock-driver must leave the choice of a runtime to the adapters", aio)?;
+
+    // The `redis` crate uses some of tokio's channels on every runtime. What must not be there is tokio's own
+    // runtime.
+    for adapter in ["redlock-async-std", "redlock-smol"] {
+        let tree = self::tree(adapter, "no-dev")?;
+        fail_on(&format!("{adapter} must not bring a tokio runtime"), with_feature(&tree, "tokio", "rt"))?;
+    }
+    Ok(())
 }
 
 /// One line for each dependency: `name version (source) [features]`.
@@ -43,13 +52,13 @@ fn strangers<'a>(tree: &'a str, allowed: &[&str]) -> Vec<&'a str> {
     tree.lines().filter(|line| !line.is_empty() && !allowed.contains(&name(line))).collect()
 }
 
-/// The lines of the `redis` crate with its feature `aio`.
-fn with_aio(tree: &str) -> Vec<&str> {
-    let has_aio = |line: &&str| {
+/// The lines of a package that has this feature.
+fn with_feature<'a>(tree: &'a str, package: &str, feature: &str) -> Vec<&'a str> {
+    let has_feature = |line: &&str| {
         let features = line.rsplit_once('[').and_then(|(_, rest)| rest.split_once(']'));
-        features.is_some_and(|(features, _)| features.split(',').any(|feature| feature == "aio"))
+        features.is_some_and(|(features, _)| features.split(',').any(|name| name == feature))
     };
-    tree.lines().filter(|line| line.starts_with("redis v")).filter(has_aio).collect()
+    tree.lines().filter(|line| line.starts_with(&format!("{package} v"))).filter(has_feature).collect()
 }
 
 #[cfg(test)]
@@ -66,9 +75,11 @@ mod tests {
     #[test]
     fn feature_is_found_by_its_whole_name() {
         let line = "redis v1.8.1 [aio,bytes,script]";
-        assert_eq!(with_aio(&format!("redlock-driver v0.1.0 (/a) [aio]\n{line}\n")), [line]);
-        assert_eq!(with_aio("redis v1.8.1 [cache-aio,script]\nredis v1.8.1 [] (*)"), [""; 0]);
-        assert_eq!(with_aio("redis v1.8.1 [script,aio] (*)").len(), 1);
+        let with_aio = |tree| with_feature(tree, "redis", "aio").len();
+        let tree = format!("redlock-driver v0.1.0 (/a) [aio]\n{line}\n");
+        assert_eq!(with_feature(&tree, "redis", "aio"), [line]);
+        assert_eq!(with_aio("redis v1.8.1 [cache-aio,script]\nredis v1.8.1 [] (*)"), 0);
+        assert_eq!(with_aio("redis v1.8.1 [script,aio] (*)"), 1);
     }
 
     #[test]

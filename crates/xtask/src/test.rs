@@ -39,7 +39,7 @@ pub(crate) fn run(options: Options) -> Result<(), String> {
     steps.run("format", || execute(&mut cargo(&["fmt", "--all", "--check"])))?;
     steps.run("lints", || lint(&packages))?;
     steps.run("dependency rules", dependencies::check)?;
-    let not_run = steps.run("tests", || run_tests(&servers, options))?;
+    let not_run = steps.run("tests", || run_tests(&packages, &servers, options))?;
     steps.run("each library alone", || check_libraries(&packages))?;
     steps.run("documentation", document)?;
     steps.run("examples", || execute(&mut cargo(&["build", "--workspace", "--examples", "--locked"])))?;
@@ -75,8 +75,8 @@ fn lint(packages: &[Package]) -> Result<(), String> {
     })
 }
 
-/// Each library without its tests, as those who depend on it get it. The tests build everything together,
-/// where one crate may live on a feature that only another one asks for.
+/// Each library without its tests, as those who depend on it get it: a crate may live on a feature that only
+/// its tests ask for.
 fn check_libraries(packages: &[Package]) -> Result<(), String> {
     let libraries = packages.iter().filter(|package| package.is_library());
     libraries
@@ -90,22 +90,26 @@ fn document() -> Result<(), String> {
 }
 
 /// Runs the tests of all packages, and returns the names of those that could not run.
-fn run_tests(servers: &Servers, options: Options) -> Result<Vec<String>, String> {
+///
+/// Package by package, so that each adapter is tested with what it asks for itself and no more.
+fn run_tests(packages: &[Package], servers: &Servers, options: Options) -> Result<Vec<String>, String> {
     let scratch = Scratch::new().map_err(|error| format!("no temporary directory: {error}"))?;
     let not_run = scratch.0.join("not-run");
 
-    let mut command = cargo(&["test", "--workspace", "--locked"]);
-    command.env("REDLOCK_SKIPPED_FILE", &not_run);
-    // Servers live in the temporary directory: whatever is left in this one was left by these tests.
-    command.env("TMPDIR", &scratch.0);
-    if let Some(program) = &servers.program {
-        command.env("REDLOCK_REDIS_SERVER", program);
+    for package in packages {
+        let mut command = cargo(&["test", "--locked", "-p", &package.name]);
+        command.env("REDLOCK_SKIPPED_FILE", &not_run);
+        // Servers live in the temporary directory: whatever is left in this one was left by these tests.
+        command.env("TMPDIR", &scratch.0);
+        if let Some(program) = &servers.program {
+            command.env("REDLOCK_REDIS_SERVER", program);
+        }
+        if options.long {
+            command.env("REDLOCK_LONG", "1");
+        }
+        execute(&mut command)?;
+        await_servers_gone(&scratch.0)?;
     }
-    if options.long {
-        command.env("REDLOCK_LONG", "1");
-    }
-    execute(&mut command)?;
-    await_servers_gone(&scratch.0)?;
     match fs::read_to_string(&not_run) {
         Ok(names) => Ok(in_order(&names)),
         // All tests could run.

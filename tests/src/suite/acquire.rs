@@ -1,6 +1,8 @@
 //! Taking a lease: who gets it, who does not, and what each is told.
 
-use redlock_driver::{Config, ConfigError, Error, Manager, NotAcquired, NotAcquiredReason, Obstacle, Outcome};
+use redlock_driver::{
+    Config, ConfigError, Error, Manager, NotAcquired, NotAcquiredReason, Obstacle, Outcome,
+};
 
 use super::Adapter;
 use super::support::{eventually, holders, key, ms, pause, redlock, urls};
@@ -71,8 +73,7 @@ pub async fn a3_a_late_set_is_taken_back<R: Adapter>() {
     let Some(nodes) = own_servers(3) else { return };
     nodes[0].set("a3", "somebody else");
     nodes[1].set("a3", "somebody else");
-    let config =
-        Config::builder().ttl(ms(20_000)).attempts(1).operation_timeout(ms(300)).build().unwrap();
+    let config = Config::builder().ttl(ms(20_000)).attempts(1).operation_timeout(ms(300)).build().unwrap();
     let manager = redlock::<R, _>(urls(&nodes), config);
     // Connections first, so that the pause meets the command and not the dial.
     drop(manager.lock("a3-warm").acquire().await.unwrap());
@@ -121,7 +122,10 @@ pub async fn a6_the_four_ways_to_fail_are_told_apart<R: Adapter>() {
     let manager = redlock::<R, _>([closed(), closed(), closed()], config.clone());
     let unreachable = refusal(manager.lock(key.clone()).acquire().await.unwrap_err());
     assert_eq!(unreachable.reason, NotAcquiredReason::Unreachable);
-    assert!(outcomes(&unreachable).iter().all(|outcome| matches!(outcome, Outcome::Fault(_))), "{unreachable}");
+    assert!(
+        outcomes(&unreachable).iter().all(|outcome| matches!(outcome, Outcome::Fault(_))),
+        "{unreachable}"
+    );
 
     // (c) one foreign, two closed; told apart also with one attempt, when the closed ports decide it first
     for attempts in [1, 2] {
@@ -174,7 +178,8 @@ pub async fn a9_only_odd_sets_and_a_tie_settles<R: Adapter>() {
 pub async fn a10_one_node_has_one_vote<R: Adapter>() {
     let (a, b) = ("redis://127.0.0.1:7001", "redis://127.0.0.1:7002");
     // Another database or user of a server is still that server.
-    for twice in [[a, a, b], [a, b, "redis://127.0.0.1:7001/5"], [a, b, "redis://user:secret@127.0.0.1:7001"]] {
+    for twice in [[a, a, b], [a, b, "redis://127.0.0.1:7001/5"], [a, b, "redis://user:secret@127.0.0.1:7001"]]
+    {
         let refused = Manager::<R>::redlock(twice, Config::default()).unwrap_err();
         assert!(matches!(refused, ConfigError::DuplicateNode { .. }), "{refused}");
         assert!(refused.to_string().starts_with("127.0.0.1:7001 is given twice"), "{refused}");
@@ -243,7 +248,7 @@ pub async fn fencing_is_refused_on_independent_nodes<R: Adapter>() {
     assert_eq!(holders(&nodes, &key) + holders(&nodes, &fence), 0);
 }
 
-pub async fn a_waiting_contender_gets_its_turn<R: Adapter>() {
+pub async fn a18_a_waiting_contender_gets_its_turn<R: Adapter>() {
     let nodes = shared_primaries(3);
     let config = Config::builder().ttl(ms(600)).attempts(1).retry_delay(ms(20)).build().unwrap();
     let manager = redlock::<R, _>(urls(&nodes), config);

@@ -12,6 +12,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
+    clippy::unused_async,
     missing_docs,
     reason = "these are tests: they fail by panicking, and their names say what they test"
 )]
@@ -52,7 +53,7 @@ macro_rules! suite {
                 a_lease_on_one_node_and_on_three,
                 fencing_tokens_increase,
                 fencing_is_refused_on_independent_nodes,
-                a_waiting_contender_gets_its_turn,
+                a18_a_waiting_contender_gets_its_turn,
             ]
         }
         $crate::suite! { @module $adapter, $block_on,

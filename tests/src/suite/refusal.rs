@@ -29,8 +29,17 @@ async fn fault<R: Adapter>(manager: &Manager<R>, fenced: bool) -> Fault {
 
 pub async fn every_error_code_is_a_failed_node_with_its_code<R: Adapter>() {
     let certain = [
-        "READONLY", "BUSY", "LOADING", "NOAUTH", "WRONGPASS", "NOPERM", "MASTERDOWN", "CLUSTERDOWN", "MOVED",
-        "TRYAGAIN", "CROSSSLOT",
+        "READONLY",
+        "BUSY",
+        "LOADING",
+        "NOAUTH",
+        "WRONGPASS",
+        "NOPERM",
+        "MASTERDOWN",
+        "CLUSTERDOWN",
+        "MOVED",
+        "TRYAGAIN",
+        "CROSSSLOT",
     ];
     let certain_for_plain = ["OOM", "MISCONF", "NOREPLICAS"];
     let uncertain = ["ERR", "UNKILLABLE", "MYERR", "EXECABORT"];

@@ -16,7 +16,7 @@ pub async fn a7_renewal_ends_with_the_release<R: Adapter>() {
         let lease = manager.lock(key.clone()).acquire().await.unwrap();
         // Spread over the whole span, without two neighbours alike.
         pause::<R>(ms(number * 149 % 351)).await;
-        if number % 2 == 0 {
+        if number.is_multiple_of(2) {
             lease.release().await.unwrap();
         } else {
             drop(lease);
@@ -93,8 +93,10 @@ pub async fn an_unreachable_quorum_is_not_extended_and_not_lost<R: Adapter>() {
     assert!(lease.is_valid() && lease.valid_for() < before, "it goes on to its old end");
     nodes[0].thaw();
     nodes[1].thaw();
-    eventually::<R>("it can be extended again", ms(2_000), || lease.is_valid() && nodes[0].pttl("unreachable") > 0)
-        .await;
+    eventually::<R>("it can be extended again", ms(2_000), || {
+        lease.is_valid() && nodes[0].pttl("unreachable") > 0
+    })
+    .await;
     assert_eq!(lease.lost().await, LossReason::Expired, "without renewal it ends by itself");
 }
 
@@ -138,7 +140,7 @@ pub async fn a_stolen_key_is_noticed_at_the_next_renewal<R: Adapter>() {
     let manager: Manager<R> = Manager::single(nodes[0].url(), config).unwrap();
     let key = key("stolen");
     let lease = manager.lock(key.clone()).acquire().await.unwrap();
-    let lost = [lease.lost(), lease.lost().clone()];
+    let lost = [lease.lost(), lease.lost()];
     nodes[0].set(&key, "somebody else");
     let watch = Stopwatch::start();
     for lost in lost {

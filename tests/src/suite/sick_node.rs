@@ -19,7 +19,9 @@ pub async fn a_frozen_node_slows_nothing_down<R: Adapter>() {
     let sick = median_cycle(&lock, 300).await;
     nodes[4].thaw();
     let ratio = sick.as_secs_f64() / healthy.as_secs_f64();
-    println!("acquire and release, median: {healthy:?} with five healthy nodes, {sick:?} with one frozen ({ratio:.2} x)");
+    println!(
+        "acquire and release, median: {healthy:?} with five healthy nodes, {sick:?} with one frozen ({ratio:.2} x)"
+    );
     assert!(sick < ms(50), "well below the operation timeout of 500 ms: {sick:?}");
 }
 

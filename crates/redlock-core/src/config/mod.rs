@@ -48,13 +48,11 @@ enum Interval {
 impl Config {
     /// Starts from the defaults: ttl 30 s, 3 attempts, 200 ms between them, drift factor 0.01,
     /// operation timeout `min(ttl / 5, 500 ms)`, no automatic renewal.
-    #[must_use]
     pub fn builder() -> ConfigBuilder {
         ConfigBuilder::default()
     }
 
     /// A builder that starts from these settings.
-    #[must_use]
     pub fn to_builder(&self) -> ConfigBuilder {
         ConfigBuilder::from(self)
     }

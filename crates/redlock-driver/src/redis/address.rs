@@ -10,16 +10,8 @@ use redlock_core::ConfigError;
 /// The name of the server that a client connects to: `host:port` or `unix:path`, in one spelling and
 /// without user, password and database. Two clients with the same name reach the same server, so they
 /// must not count as two nodes. (Two with different names may still: a host has many names.)
-///
-/// ```
-/// use redlock_driver::{node_name, parse_url};
-///
-/// let client = parse_url("redis://user:password@Redis-A/7")?;
-/// assert_eq!(&*node_name(&client), "redis-a:6379");
-/// # Ok::<(), redlock_core::ConfigError>(())
-/// ```
 #[must_use]
-pub fn node_name(client: &Client) -> Arc<str> {
+pub(crate) fn node_name(client: &Client) -> Arc<str> {
     let address = client.get_connection_info().addr();
     let name = match address {
         ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
@@ -41,7 +33,7 @@ pub fn node_name(client: &Client) -> Arc<str> {
 /// # Errors
 /// [`ConfigError::InvalidNode`] if the URL cannot be used. It names the host if one can be made out
 /// for certain, and never shows what may be a credential.
-pub fn parse_url(url: &str) -> Result<Client, ConfigError> {
+pub(crate) fn parse_url(url: &str) -> Result<Client, ConfigError> {
     let invalid =
         |reason: &str| ConfigError::InvalidNode { node: redacted(url).into(), reason: reason.into() };
     if !SCHEMES.iter().any(|scheme| url.trim_start().to_ascii_lowercase().starts_with(&format!("{scheme}:")))

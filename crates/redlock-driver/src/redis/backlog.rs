@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use redlock_core::{Cause, CauseKind, Fault, Intent, Token};
 
+use super::connection::MAX_UNANSWERED;
 use super::state::is_delete;
 
 /// The commands of one connection that have no answer yet.
@@ -84,15 +85,13 @@ impl Backlog {
 /// Whether one more command fits behind `unanswered` others. Deletes are let in long after everything
 /// else is turned away: a stalled server must not keep us from cleaning up behind ourselves.
 pub(crate) fn room(unanswered: usize, intent: &Intent) -> Result<(), Fault> {
-    let limit = if is_delete(intent) { MOST_DELETES } else { MOST_OTHERS };
+    let limit = if is_delete(intent) { MAX_UNANSWERED } else { MOST_OTHERS };
     if unanswered < limit { Ok(()) } else { Err(Fault::NotExecuted(Cause::new(CauseKind::Overloaded))) }
 }
 
-/// How many commands may be unanswered when another acquire or extension comes.
+/// How many commands may be unanswered when another acquire or extension comes. For a delete it is
+/// [`MAX_UNANSWERED`].
 pub(crate) const MOST_OTHERS: usize = 4_096;
-
-/// The same for a delete.
-pub(crate) const MOST_DELETES: usize = 4 * MOST_OTHERS;
 
 #[cfg(test)]
 mod tests {
@@ -148,7 +147,7 @@ mod tests {
         let full = Fault::NotExecuted(Cause::new(CauseKind::Overloaded));
         assert_eq!(backlog.enter(&set(1)).unwrap_err(), full);
         assert_eq!(backlog.enter(&extend(1)).unwrap_err(), full);
-        entries.extend((MOST_OTHERS..MOST_DELETES).map(|_| backlog.enter(&delete(1)).unwrap()));
+        entries.extend((MOST_OTHERS..MAX_UNANSWERED).map(|_| backlog.enter(&delete(1)).unwrap()));
         assert_eq!(backlog.enter(&delete(1)).unwrap_err(), full);
         for entry in entries {
             backlog.leave(&entry);

@@ -2,7 +2,11 @@
 
 use std::future::Future;
 
+use super::backlog::MOST_OTHERS;
 use crate::Runtime;
+
+/// The most commands that are ever unanswered on one connection.
+pub const MAX_UNANSWERED: usize = 4 * MOST_OTHERS;
 
 /// A runtime that can connect to a Redis server.
 pub trait Connect: Runtime {
@@ -13,7 +17,10 @@ pub trait Connect: Runtime {
     /// caller does both. Dropping the future gives the attempt up.
     ///
     /// The connection must have no response timeout either, and must never send a command again by
-    /// itself.
+    /// itself. And it must have room for [`MAX_UNANSWERED`] commands before it makes one wait for its
+    /// place: with the `redis` crate's usual buffer of 50, commands that wait for a place in it
+    /// overtake each other. So a connection of that crate is configured with
+    /// `set_response_timeout(None)` and `set_pipeline_buffer_size(MAX_UNANSWERED)`.
     fn connect(
         &self,
         client: &redis::Client,
@@ -37,6 +44,8 @@ pub trait Connection: Clone + Send + Sync + 'static {
 /// Any cloneable asynchronous connection of the `redis` crate as a [`Connection`].
 ///
 /// A connection that repeats commands by itself must be told not to: to a cluster, with `retries(0)`.
+/// A buffer of [`MAX_UNANSWERED`] commands keeps them in order under load, which the usual one of 50
+/// does not.
 #[cfg(feature = "aio")]
 #[derive(Clone, Debug)]
 pub struct AioConnection<C>(C);

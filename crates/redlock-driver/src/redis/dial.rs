@@ -87,12 +87,15 @@ enum Next<C> {
     Waiting(Waiting<C>),
     /// There is none left, and the connection is in use.
     InUse,
-    /// The link was closed.
+    /// The link was closed, or has another connection.
     Unwanted,
 }
 
 fn next<R: Connect>(link: &Link<R>, wire: &Arc<Wire<R::Connection>>) -> Next<R::Connection> {
     let mut state = lock(link.state());
+    if state.generation != wire.generation() {
+        return Next::Unwanted;
+    }
     let waiting = match &mut state.phase {
         Phase::Dialling(queue) => queue.pop(),
         Phase::Down(_) => None,

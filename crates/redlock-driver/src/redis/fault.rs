@@ -114,8 +114,7 @@ fn io_text(error: &io::Error) -> String {
 }
 
 /// The kinds whose names say enough.
-const KNOWN: [io::ErrorKind; 9] = [
-    io::ErrorKind::NotFound,
+const KNOWN: [io::ErrorKind; 8] = [
     io::ErrorKind::PermissionDenied,
     io::ErrorKind::ConnectionRefused,
     io::ErrorKind::ConnectionReset,

@@ -35,7 +35,7 @@ use super::{Connect, Connection, dial, lock, timing};
 ///   connection too, right behind the acquire; its answer there decides nothing.
 /// - Nothing is ever sent twice, except a script in full after `NOSCRIPT`.
 /// - What can be unanswered is bounded: per connection, and in the number of retired connections.
-pub struct Link<R: Connect> {
+pub(crate) struct Link<R: Connect> {
     runtime: R,
     client: redis::Client,
     name: Arc<str>,
@@ -48,13 +48,13 @@ impl<R: Connect> Link<R> {
     /// A link to the server that `client` names. Does no I/O, and needs no running runtime. `name` is
     /// for logs and must not contain credentials: see [`node_name`](super::node_name).
     #[must_use]
-    pub fn new(runtime: R, client: redis::Client, name: Arc<str>) -> Self {
+    pub(crate) fn new(runtime: R, client: redis::Client, name: Arc<str>) -> Self {
         Self { runtime, client, name, state: Mutex::new(State::new()), closed: Cut::new() }
     }
 
     /// The name that the link was made with.
     #[must_use]
-    pub fn name(&self) -> &Arc<str> {
+    pub(crate) fn name(&self) -> &Arc<str> {
         &self.name
     }
 
@@ -67,7 +67,7 @@ impl<R: Connect> Link<R> {
     /// [`Fault::NotExecuted`] if the command was never handed to a connection: the node is known down,
     /// the deadline passed while a dial was running, too much is unanswered, the link is closed, or no
     /// runtime is running. [`Fault::Unknown`] if the connection was lost before the answer came.
-    pub fn send(
+    pub(crate) fn send(
         self: &Arc<Self>,
         command: &Command,
     ) -> impl Future<Output = Result<Reply, Fault>> + Send + 'static + use<R> {
@@ -78,7 +78,7 @@ impl<R: Connect> Link<R> {
 
     /// Closes all connections for good. Commands under way end as unknown, those that wait and those to
     /// come as not executed.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         let closed = Cause::new(CauseKind::Closed);
         self.closed.give(closed.clone());
         let (phase, retired) = {

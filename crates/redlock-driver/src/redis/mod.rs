@@ -31,13 +31,13 @@ mod wire;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-pub use address::{node_name, parse_url};
+pub(crate) use address::{node_name, parse_url};
 #[cfg(feature = "aio")]
 pub use connection::AioConnection;
-pub use connection::{Connect, Connection};
-pub use link::Link;
-pub use shared::Shared;
-pub use slot::hash_slot;
+pub use connection::{Connect, Connection, MAX_UNANSWERED};
+pub(crate) use link::Link;
+pub(crate) use shared::Shared;
+pub(crate) use slot::hash_slot;
 
 /// Locks, also after a panic elsewhere: none of the guarded values is ever left half changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use redlock_core::{Cause, CauseKind, Command, Fault, Reply};
+use redlock_core::{Command, Fault, Reply};
 
 use super::Connection;
 use super::wire::Wire;
@@ -14,32 +14,26 @@ use super::wire::Wire;
 /// It is used as it is: nothing is dialled, replaced or given up here, and no deadline is watched. What
 /// is sent is sent once; a script that the server does not know follows in full. Unanswered commands
 /// are bounded as on a [`Link`](super::Link).
-pub struct Shared<C: Connection> {
+pub(crate) struct Shared<C: Connection> {
     wire: Arc<Wire<C>>,
 }
 
 impl<C: Connection> Shared<C> {
     /// A node behind this connection. Does no I/O.
     #[must_use]
-    pub fn new(connection: C) -> Self {
+    pub(crate) fn new(connection: C) -> Self {
         Self { wire: Arc::new(Wire::new(connection, 0)) }
     }
 
     /// Sends one command, when the future is first polled, and waits for the answer for as long as it
     /// takes. Dropping the future forgets the command; it may be carried out all the same.
-    pub fn send(
+    pub(crate) fn send(
         &self,
         command: &Command,
     ) -> impl Future<Output = Result<Reply, Fault>> + Send + 'static + use<C> {
         let wire = Arc::clone(&self.wire);
         let command = command.clone();
         async move { wire.admit(&command)?.carry_out(command).await.reply }
-    }
-
-    /// Ends all commands: those under way as unknown, those to come as not executed. The connection
-    /// itself is left to its owner.
-    pub fn close(&self) {
-        self.wire.cut(Cause::new(CauseKind::Closed));
     }
 }
 
@@ -63,15 +57,12 @@ mod tests {
     use super::*;
     use futures_util::FutureExt;
     use redis::Value;
+    use redlock_core::{Cause, CauseKind};
 
     async fn shared() -> (Bench, Shared<Wired>) {
         let bench = Bench::new([]);
         let connection = bench.connect(&Bench::client()).await.unwrap();
         (bench, Shared::new(connection))
-    }
-
-    fn cause(kind: CauseKind) -> Cause {
-        Cause::new(kind)
     }
 
     #[tokio::test(start_paused = true)]
@@ -112,22 +103,15 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_unanswered_is_bounded_and_ends_with_the_node() {
+    async fn what_is_unanswered_is_bounded() {
         let (_bench, shared) = shared().await;
-        let sent: Vec<_> = (0..MOST_OTHERS).map(|_| tokio::spawn(shared.send(&extend(1, 10)))).collect();
+        let _sent: Vec<_> = (0..MOST_OTHERS).map(|_| tokio::spawn(shared.send(&extend(1, 10)))).collect();
         for _ in 0..1_000 {
             tokio::task::yield_now().await;
         }
-        let overloaded = Some(Err(Fault::NotExecuted(cause(CauseKind::Overloaded))));
+        let overloaded = Some(Err(Fault::NotExecuted(Cause::new(CauseKind::Overloaded))));
         assert_eq!(shared.send(&set(1, 10)).now_or_never(), overloaded);
         assert_eq!(shared.send(&delete(1, 10)).now_or_never(), None);
-
-        shared.close();
-        for sent in sent {
-            assert_eq!(sent.await.unwrap(), Err(Fault::Unknown(cause(CauseKind::Closed))));
-        }
-        let closed = Some(Err(Fault::NotExecuted(cause(CauseKind::Closed))));
-        assert_eq!(shared.send(&delete(1, 10)).now_or_never(), closed);
     }
 
     #[test]

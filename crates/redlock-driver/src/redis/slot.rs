@@ -7,7 +7,7 @@ use crc16::{State, XMODEM};
 /// If the key contains `{...}` with something between its first `{` and the next `}`, only that tag is
 /// hashed, so that keys with one tag share a slot. Otherwise the whole key is.
 #[must_use]
-pub fn hash_slot(key: &[u8]) -> u16 {
+pub(crate) fn hash_slot(key: &[u8]) -> u16 {
     State::<XMODEM>::calculate(tag(key)) % SLOTS
 }
 

@@ -56,6 +56,8 @@ pub(super) fn words(cmd: &redis::Cmd) -> Vec<String> {
 pub(super) enum Dial {
     Accept,
     AcceptAfter(Duration),
+    /// Accept after this time, and fail every command at once.
+    BreakAfter(Duration),
     Refuse,
     RefuseAfter(Duration),
     Hang,
@@ -163,23 +165,24 @@ impl Connect for Bench {
         };
         async move {
             let refused = || io::Error::from_raw_os_error(111).into();
-            match dial {
+            match &dial {
                 Dial::Accept => {}
-                Dial::AcceptAfter(span) => tokio::time::sleep(span).await,
+                Dial::AcceptAfter(span) | Dial::BreakAfter(span) => tokio::time::sleep(*span).await,
                 Dial::Refuse => return Err(refused()),
                 Dial::RefuseAfter(span) => {
-                    tokio::time::sleep(span).await;
+                    tokio::time::sleep(*span).await;
                     return Err(refused());
                 }
                 Dial::Hang => std::future::pending().await,
                 Dial::Panic => panic!("a dial that panics"),
-                Dial::Say(error) => return Err(error),
+                Dial::Say(error) => return Err(error.clone()),
             }
             let mut server = lock(&bench.server);
             server.connections.push(Vec::new());
             let number = server.connections.len() - 1;
             drop(server);
-            Ok(Wired { number, socket: Arc::new(Socket(bench)) })
+            let broken = matches!(dial, Dial::BreakAfter(_));
+            Ok(Wired { number, broken, socket: Arc::new(Socket(bench)) })
         }
     }
 }
@@ -188,6 +191,7 @@ impl Connect for Bench {
 #[derive(Clone, Debug)]
 pub(super) struct Wired {
     number: usize,
+    broken: bool,
     socket: Arc<Socket>,
 }
 
@@ -206,7 +210,8 @@ impl Connection for Wired {
         let this = self.clone();
         async move {
             let (sender, receiver) = oneshot::channel();
-            let call = Call { words: words(&command), answer: Some(sender) };
+            let sender = Some(sender).filter(|_| !this.broken);
+            let call = Call { words: words(&command), answer: sender };
             lock(&this.socket.0.server).connections[this.number].push(call);
             receiver.await.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::BrokenPipe).into()))
         }

@@ -7,7 +7,8 @@ use redis::{ErrorKind, RedisError, Value};
 use redlock_core::{Cause, CauseKind, Command, Fault, Reply, ServerError};
 use tokio::task::JoinHandle;
 
-use super::super::backlog::{MOST_DELETES, MOST_OTHERS};
+use super::super::backlog::MOST_OTHERS;
+use super::super::connection::MAX_UNANSWERED;
 use super::super::state::MOST_RETIRED;
 use super::super::testing::{Bench, Dial, delete, extend, fenced, set};
 use super::Link;
@@ -304,6 +305,25 @@ async fn a_broken_connection_is_replaced_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_connection_that_breaks_under_the_waiting_commands_is_replaced() {
+    for waiting in [1, 100] {
+        let (bench, link) = rig([Dial::BreakAfter(Duration::from_millis(10))]);
+        let sent: Vec<_> = (0..waiting).map(|_| tokio::spawn(link.send(&set(1, 1_000)))).collect();
+        settle_all().await;
+        after(10).await;
+        for sent in sent {
+            let fault = sent.await.unwrap().unwrap_err();
+            assert_eq!(fault.cause(), &Cause::with_detail(CauseKind::Disconnected, "broken pipe"));
+        }
+        assert!((1..=waiting).contains(&bench.calls(0).len()));
+        let next = send(&link, &set(2, 1_000)).await;
+        bench.answer(1, 0, Ok(Value::Okay));
+        assert_eq!(next.await.unwrap(), Ok(Reply::Ok));
+        assert_eq!((bench.dialled(), bench.dropped()), (2, 1));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_late_failure_does_not_take_the_replacement_down() {
     let (bench, link) = rig([]);
     let late = send(&link, &set(1, 100)).await;
@@ -444,14 +464,14 @@ async fn what_is_unanswered_is_bounded() {
     let mut sent: Vec<_> = (0..MOST_OTHERS).map(|_| tokio::spawn(link.send(&set(1, 1_000)))).collect();
     settle_all().await;
     assert_eq!(link.send(&extend(1, 1_000)).now_or_never(), overloaded);
-    sent.extend((MOST_OTHERS..MOST_DELETES).map(|_| tokio::spawn(link.send(&delete(1, 1_000)))));
+    sent.extend((MOST_OTHERS..MAX_UNANSWERED).map(|_| tokio::spawn(link.send(&delete(1, 1_000)))));
     settle_all().await;
     assert_eq!(link.send(&delete(1, 1_000)).now_or_never(), overloaded);
-    assert_eq!(bench.calls(0).len(), MOST_DELETES + 1);
-    bench.answer(0, MOST_DELETES, Ok(Value::Int(0)));
+    assert_eq!(bench.calls(0).len(), MAX_UNANSWERED + 1);
+    bench.answer(0, MAX_UNANSWERED, Ok(Value::Int(0)));
     settle_all().await;
     let last = send(&link, &delete(1, 1_000)).await;
-    assert_eq!(bench.calls(0).len(), MOST_DELETES + 2);
+    assert_eq!(bench.calls(0).len(), MAX_UNANSWERED + 2);
     drop((sent, last));
 }
 

@@ -1,0 +1,44 @@
+//! What is async-std's in all of this: how a task is spawned.
+
+use std::future::Future;
+
+use redis::aio::MultiplexedConnection;
+use redis::{Client, RedisResult};
+use redlock_driver::{
+    AioConnection, Connect, Instant, NotRunning, Runtime, SuspendAwareClock, contained, smol_io,
+};
+
+/// The async-std runtime. It starts by itself where it is first used, so a lease can be asked for anywhere.
+///
+/// Its clock goes on while the machine is suspended, as the servers do.
+#[derive(Clone, Debug, Default)]
+pub struct AsyncStd {
+    clock: SuspendAwareClock,
+}
+
+impl Runtime for AsyncStd {
+    fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    fn sleep_until(&self, deadline: Instant) -> impl Future<Output = ()> + Send + 'static {
+        smol_io::sleep_until(self, deadline)
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<(), NotRunning> {
+        // Dropping the handle detaches the task.
+        drop(async_std::task::spawn(contained(task)));
+        Ok(())
+    }
+}
+
+impl Connect for AsyncStd {
+    type Connection = AioConnection<MultiplexedConnection>;
+
+    fn connect(
+        &self,
+        client: &Client,
+    ) -> impl Future<Output = RedisResult<Self::Connection>> + Send + 'static {
+        smol_io::connect(self, client)
+    }
+}
