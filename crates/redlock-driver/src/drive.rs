@@ -20,11 +20,13 @@ use crate::{Runtime, Transport};
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 /// An answer and what it belongs to.
-struct Answer {
-    id: CommandId,
-    node: NodeId,
-    sent: Instant,
-    reply: Result<Reply, Fault>,
+pub(crate) struct Answer {
+    pub(crate) id: CommandId,
+    pub(crate) node: NodeId,
+    /// What the command was to do.
+    pub(crate) intent: &'static str,
+    pub(crate) sent: Instant,
+    pub(crate) reply: Result<Reply, Fault>,
 }
 
 /// Drives a lease until nothing is left to do for it. Dropping the future before that, as its runtime
@@ -48,7 +50,7 @@ async fn turn_until_settled<R: Runtime, T: Transport>(cell: &Cell<R>, transport:
     loop {
         let now = cell.runtime().now();
         for answer in &answers {
-            trace::answer(cell, answer.node, answer.id, now.saturating_since(answer.sent), &answer.reply);
+            trace::answer(cell, answer, now);
         }
         // What has been answered goes in before the timers: validity is judged by `now` in any case, and
         // a task that was scheduled late must not count answers that it already has as silence.
@@ -68,9 +70,9 @@ async fn turn_until_settled<R: Runtime, T: Transport>(cell: &Cell<R>, transport:
         cell.dispatch(events.drain(..));
         for command in commands.drain(..) {
             let answer = transport.send(&command);
-            under_way.push(async move {
-                Answer { id: command.id, node: command.node, sent: now, reply: answer.await }
-            });
+            let Command { id, node, intent, .. } = command;
+            let intent = intent.name();
+            under_way.push(async move { Answer { id, node, intent, sent: now, reply: answer.await } });
         }
         if settled || cell.is_stopped() {
             return trace::settled(cell);

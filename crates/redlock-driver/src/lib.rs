@@ -57,6 +57,7 @@ pub use lock::Lock;
 pub use lost::Lost;
 pub use manager::Manager;
 pub use redis::{Connect, Connection, MAX_UNANSWERED};
+pub use redlock_core::{Command, CommandId, Intent, Reply, ServerError};
 pub use runtime::{NotRunning, Runtime, contained};
 pub use shared_api::*;
 pub use transport::Transport;

@@ -53,6 +53,11 @@ impl Node {
         Self { cluster: true, ..Self::connection(name, connection) }
     }
 
+    /// A node behind a way of sending commands that is all the user's own.
+    pub fn transport(name: impl Into<Arc<str>>, transport: impl Transport) -> Self {
+        Self { name: name.into(), link: Arc::new(Own(transport)), cluster: false }
+    }
+
     /// The node's name, without credentials.
     #[must_use]
     pub const fn name(&self) -> &Arc<str> {
@@ -140,6 +145,17 @@ impl<R: Connect> NodeLink for Arc<Link<R>> {
 impl<C: Connection> NodeLink for Shared<C> {
     fn send(&self, command: &Command) -> Answer {
         Box::pin(Self::send(self, command))
+    }
+
+    fn close(&self) {}
+}
+
+/// A transport of the user's.
+struct Own<T>(T);
+
+impl<T: Transport> NodeLink for Own<T> {
+    fn send(&self, command: &Command) -> Answer {
+        Box::pin(self.0.send(command))
     }
 
     fn close(&self) {}

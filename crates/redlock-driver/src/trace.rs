@@ -1,38 +1,33 @@
 //! What the driver tells `tracing`. Tokens and credentials never go there.
 
-use std::time::Duration;
-
-use redlock_core::{CommandId, Event, Fault, NodeId, ReleaseOutcome, Reply};
+use redlock_core::{Event, Fault, Instant, ReleaseOutcome, Reply};
 use tracing::{debug, info, trace, warn};
 
 use crate::Runtime;
 use crate::cell::Cell;
+use crate::drive::Answer;
 
 /// One node has answered, or will not.
-pub(crate) fn answer<R: Runtime>(
-    cell: &Cell<R>,
-    node: NodeId,
-    id: CommandId,
-    elapsed: Duration,
-    reply: &Result<Reply, Fault>,
-) {
+pub(crate) fn answer<R: Runtime>(cell: &Cell<R>, answer: &Answer, now: Instant) {
     if !tracing::enabled!(tracing::Level::TRACE) {
         return;
     }
-    let name = cell.spec().nodes().get(node.index()).map_or("", |name| &**name);
-    let outcome = match reply {
+    let node = cell.spec().nodes().get(answer.node.index()).map_or("", |name| &**name);
+    let outcome = match &answer.reply {
         Ok(Reply::Error(error)) => error.code(),
         Ok(_) => "answered",
         Err(Fault::NotExecuted(_)) => "not executed",
         Err(Fault::Unknown(_)) => "unknown",
     };
-    trace!(resource = &**cell.spec().resource(), node = name, command = id.get(), ?elapsed, outcome);
+    let elapsed = now.saturating_since(answer.sent);
+    let (resource, round, command) = (&**cell.spec().resource(), answer.intent, answer.id.get());
+    trace!(resource, node, round, command, outcome, ?elapsed);
 }
 
 /// Something happened to the lease.
 pub(crate) fn event<R: Runtime>(cell: &Cell<R>, event: &Event) {
     let resource = &**cell.spec().resource();
-    let valid_for = |until: &redlock_core::Instant| until.saturating_since(cell.runtime().now());
+    let valid_for = |until: &Instant| until.saturating_since(cell.runtime().now());
     match event {
         Event::Acquired { valid_until, fencing, attempt } => {
             let fencing = fencing.map(redlock_core::FencingToken::get);
