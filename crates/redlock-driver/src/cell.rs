@@ -10,8 +10,8 @@ use futures_util::FutureExt as _;
 use futures_util::future::Shared;
 use futures_util::task::AtomicWaker;
 use redlock_core::{
-    Error, Event, FencingToken, Instant, LeaseMachine, LeaseSpec, LeaseState, LockLost, LossReason, NotHeld, Output, Patience,
-    ReleaseOutcome,
+    Error, Event, FencingToken, Instant, LeaseMachine, LeaseSpec, LeaseState, LockLost, LossReason, NotHeld,
+    Output, Patience, ReleaseOutcome,
 };
 
 use crate::Runtime;
@@ -238,7 +238,9 @@ impl<R: Runtime> Cell<R> {
                     self.lock().waiting.fencing = fencing;
                     self.tell(|waiting| &mut waiting.acquire, Ok(()));
                 }
-                Event::AcquireFailed(failure) => self.tell(|waiting| &mut waiting.acquire, Err(failure.into())),
+                Event::AcquireFailed(failure) => {
+                    self.tell(|waiting| &mut waiting.acquire, Err(failure.into()))
+                }
                 Event::Extended { .. } => self.tell(|waiting| &mut waiting.extend, Ok(())),
                 Event::ExtendFailed(failure) => self.tell(|waiting| &mut waiting.extend, Err(failure.into())),
                 Event::Lost { reason } => {
@@ -250,7 +252,9 @@ impl<R: Runtime> Cell<R> {
                     // Nobody listens: nobody needs to know.
                     let _ = sender.map(|sender| sender.send(reason));
                 }
-                Event::Released(ReleaseOutcome::Released) => self.tell(|waiting| &mut waiting.release, Ok(())),
+                Event::Released(ReleaseOutcome::Released) => {
+                    self.tell(|waiting| &mut waiting.release, Ok(()))
+                }
                 Event::Released(ReleaseOutcome::AlreadyExpired) => {
                     let reason = self.lock().waiting.reason.unwrap_or(LossReason::Refused);
                     self.tell(|waiting| &mut waiting.release, Err(LockLost { reason }.into()));

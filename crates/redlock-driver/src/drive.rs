@@ -105,7 +105,11 @@ async fn turn_until_settled<R: Runtime, T: Transport>(cell: &Cell<R>, transport:
 }
 
 /// Empties the machine's queue.
-fn drain(machine: &mut LeaseMachine, commands: &mut Vec<Command>, events: &mut Vec<Event>) -> Option<Instant> {
+fn drain(
+    machine: &mut LeaseMachine,
+    commands: &mut Vec<Command>,
+    events: &mut Vec<Event>,
+) -> Option<Instant> {
     loop {
         match machine.poll_output() {
             Output::Send(command) => commands.push(command),

@@ -46,6 +46,7 @@ mod runtime;
 pub mod smol_io;
 mod stats;
 mod tasks;
+pub mod topology;
 mod trace;
 mod transport;
 
@@ -75,4 +76,5 @@ pub mod shared_api {
     #[cfg(feature = "aio")]
     pub use crate::redis::AioConnection;
     pub use crate::stats::Stats;
+    pub use crate::topology;
 }

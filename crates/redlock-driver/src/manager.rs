@@ -3,15 +3,17 @@
 use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
-use redlock_core::{Config, ConfigError, Error, LeaseMachine, LeaseSpec, Patience, Token};
+use redlock_core::{Cause, CauseKind, Config, ConfigError, Error, LeaseMachine, LeaseSpec, Patience, Token};
 
 use crate::cell::Cell;
 use crate::drive::drive;
 use crate::stats::Counters;
 use crate::tasks::Tasks;
+use crate::topology::{NodeFacts, TopologyReport};
 use crate::{IntoNode, Lease, Lock, Node, Runtime, Stats};
 
 /// A set of nodes, and the settings that leases on them start from. Cheap to clone; all clones share the
@@ -77,7 +79,8 @@ impl<R: Runtime> Manager<R> {
         nodes: impl IntoIterator<Item = N>,
         config: Config,
     ) -> Result<Self, ConfigError> {
-        let nodes = nodes.into_iter().map(|node| node.into_node(&runtime)).collect::<Result<Arc<[_]>, _>>()?;
+        let nodes =
+            nodes.into_iter().map(|node| node.into_node(&runtime)).collect::<Result<Arc<[_]>, _>>()?;
         if nodes.len() < 3 {
             return Err(ConfigError::NodeCount { given: nodes.len() });
         }
@@ -109,6 +112,45 @@ impl<R: Runtime> Manager<R> {
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.inner.counters.snapshot(self.inner.tasks.count())
+    }
+
+    /// Asks every node about itself, and says what is wrong or risky: a node that cannot be reached, a
+    /// replica, one server given twice under different names, shards of one cluster, a server that may evict
+    /// or forget locks, clocks that differ, a server that was started less than a ttl ago.
+    ///
+    /// For start-up checks and monitoring; leases do not wait for it. It takes at most `limit`, over
+    /// connections of its own. Needs the right to `INFO`, and says less without the rights to `TIME`,
+    /// `CONFIG GET save` and, on a cluster, `CLUSTER NODES`.
+    ///
+    /// # Errors
+    /// [`Error::NoRuntime`] where no runtime is running.
+    pub async fn verify(&self, limit: Duration) -> Result<TopologyReport, Error> {
+        let runtime = &self.inner.runtime;
+        let deadline = runtime.now().saturating_add(limit);
+        let mut asked = Vec::with_capacity(self.inner.nodes.len());
+        for node in self.inner.nodes.iter() {
+            let clock = runtime.clone();
+            let survey = node.survey(Arc::new(move || clock.now()));
+            let (sender, answer) = oneshot::channel();
+            let clock = runtime.clone();
+            let ask = async move {
+                let outcome = match select(pin!(survey), pin!(clock.sleep_until(deadline))).await {
+                    Either::Left((survey, _)) => survey,
+                    Either::Right(_) => Err(Cause::new(CauseKind::Timeout)),
+                };
+                // Whoever asked may have gone away.
+                let _ = sender.send(outcome);
+            };
+            runtime.spawn(ask).map_err(|_| Error::NoRuntime)?;
+            asked.push((Arc::clone(node.name()), answer));
+        }
+        let mut nodes = Vec::with_capacity(asked.len());
+        for (name, answer) in asked {
+            // A task that ended without an answer has lost its runtime.
+            let server = answer.await.map_err(|oneshot::Canceled| Error::NoRuntime)?;
+            nodes.push(NodeFacts { name, server });
+        }
+        Ok(TopologyReport::new(nodes, &self.inner.config))
     }
 
     /// Gives up every lease, finishes the clean-ups that are running and closes the connections. Takes at

@@ -15,6 +15,7 @@ macro_rules! manager_methods {
 | [`single_on`](redlock_driver::Manager::single_on), [`redlock_on`](redlock_driver::Manager::redlock_on) | the same on a runtime handle of your own |
 | [`lock(resource)`](redlock_driver::Manager::lock) | describes a lease |
 | [`config()`](redlock_driver::Manager::config) | the settings that leases start from |
+| [`verify(limit).await`](redlock_driver::Manager::verify) | what is wrong or risky about the nodes |
 | [`stats()`](redlock_driver::Manager::stats) | what was done so far, in numbers |
 | [`close().await`](redlock_driver::Manager::close) | gives every lease up and closes the connections, in bounded time |
 "

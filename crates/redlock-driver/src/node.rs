@@ -8,6 +8,7 @@ use std::sync::Arc;
 use redlock_core::{Command, ConfigError, Fault, Reply};
 
 use crate::redis::{Connect, Connection, Link, Shared, node_name, parse_url};
+use crate::topology::{self, Clock};
 use crate::{MemoryServer, Runtime, Transport};
 
 /// One node of a lease: a Redis server, one logical Redis behind a connection that the user brings, or a
@@ -71,6 +72,13 @@ impl Node {
     pub(crate) fn close(&self) {
         self.link.close();
     }
+
+    pub(crate) fn survey(
+        &self,
+        clock: Clock,
+    ) -> impl Future<Output = topology::Survey> + Send + 'static + use<> {
+        self.link.survey(clock)
+    }
 }
 
 impl fmt::Debug for Node {
@@ -126,10 +134,18 @@ impl<R: Runtime> IntoNode<R> for &MemoryServer {
 
 type Answer = Pin<Box<dyn Future<Output = Result<Reply, Fault>> + Send>>;
 
+type Survey = Pin<Box<dyn Future<Output = topology::Survey> + Send>>;
+
 /// What the kinds of nodes have in common.
 trait NodeLink: Send + Sync {
     fn send(&self, command: &Command) -> Answer;
-    fn close(&self);
+
+    fn close(&self) {}
+
+    /// Asks the server about itself, if there is one. Takes as long as it takes.
+    fn survey(&self, _: Clock) -> Survey {
+        Box::pin(std::future::ready(Ok(None)))
+    }
 }
 
 impl<R: Connect> NodeLink for Arc<Link<R>> {
@@ -140,6 +156,11 @@ impl<R: Connect> NodeLink for Arc<Link<R>> {
     fn close(&self) {
         Link::close(self);
     }
+
+    fn survey(&self, clock: Clock) -> Survey {
+        let dialled = self.dial();
+        Box::pin(async { topology::survey(clock, dialled.await?).await })
+    }
 }
 
 impl<C: Connection> NodeLink for Shared<C> {
@@ -147,7 +168,9 @@ impl<C: Connection> NodeLink for Shared<C> {
         Box::pin(Self::send(self, command))
     }
 
-    fn close(&self) {}
+    fn survey(&self, clock: Clock) -> Survey {
+        Box::pin(topology::survey(clock, self.connection()))
+    }
 }
 
 /// A transport of the user's.
@@ -157,16 +180,12 @@ impl<T: Transport> NodeLink for Own<T> {
     fn send(&self, command: &Command) -> Answer {
         Box::pin(self.0.send(command))
     }
-
-    fn close(&self) {}
 }
 
 impl<R: Runtime> NodeLink for (R, MemoryServer) {
     fn send(&self, command: &Command) -> Answer {
         Box::pin(self.1.send(&self.0, command))
     }
-
-    fn close(&self) {}
 }
 
 /// The nodes of a manager, in order.
@@ -176,7 +195,9 @@ impl Transport for Arc<[Node]> {
         async move {
             match answer {
                 Some(answer) => answer.await,
-                None => Err(Fault::NotExecuted(redlock_core::Cause::new(redlock_core::CauseKind::Unreachable))),
+                None => {
+                    Err(Fault::NotExecuted(redlock_core::Cause::new(redlock_core::CauseKind::Unreachable)))
+                }
             }
         }
     }

@@ -28,6 +28,7 @@ pub mod release;
 pub mod renewal;
 pub mod settings;
 pub mod sick_node;
+pub mod topology;
 pub mod work;
 
 pub use support::Adapter;
@@ -111,6 +112,14 @@ macro_rules! suite {
         }
         $crate::suite! { @module $adapter, $block_on,
             sick_node: [a_frozen_node_slows_nothing_down]
+        }
+        $crate::suite! { @module $adapter, $block_on,
+            topology: [
+                sound_nodes_give_nothing_to_say,
+                one_server_under_two_names_is_found,
+                what_is_wrong_with_a_server_is_named,
+                nodes_that_do_not_answer_are_named_in_time,
+            ]
         }
         $crate::suite! { @module $adapter, $block_on,
             work: [

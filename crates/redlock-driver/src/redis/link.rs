@@ -16,7 +16,7 @@ use super::fault::Damage;
 use super::queue::{Handed, Queue, too_late};
 use super::state::{Loss, Phase, State, is_delete};
 use super::wire::{Answer, Ticket, Wire};
-use super::{Connect, Connection, dial, lock, timing};
+use super::{Connect, Connection, dial, fault, lock, timing};
 
 /// One Redis server, reached through a [`redis::Client`]; the connections to it are the link's own.
 ///
@@ -92,6 +92,16 @@ impl<R: Connect> Link<R> {
         }
         for wire in retired {
             wire.cut(closed.clone());
+        }
+    }
+
+    /// Dials one connection more, for a question that is to stand in no lease's way. Takes as long as it
+    /// takes.
+    pub(crate) fn dial(&self) -> impl Future<Output = Result<R::Connection, Cause>> + Send + 'static + use<R> {
+        let (runtime, client) = (self.runtime.clone(), self.client.clone());
+        async move {
+            let password = client.get_connection_info().redis_settings().password();
+            runtime.connect(&client).await.map_err(|error| fault::of_connect(&error, password))
         }
     }
 

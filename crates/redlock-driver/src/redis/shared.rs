@@ -25,6 +25,11 @@ impl<C: Connection> Shared<C> {
         Self { wire: Arc::new(Wire::new(connection, 0)) }
     }
 
+    /// The connection itself, for questions besides the commands of leases.
+    pub(crate) fn connection(&self) -> C {
+        self.wire.connection().clone()
+    }
+
     /// Sends one command, when the future is first polled, and waits for the answer for as long as it
     /// takes. Dropping the future forgets the command; it may be carried out all the same.
     pub(crate) fn send(

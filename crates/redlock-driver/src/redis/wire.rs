@@ -44,6 +44,10 @@ impl<C: Connection> Wire<C> {
         Ok(Ticket { wire: Arc::clone(self), entry })
     }
 
+    pub(crate) const fn connection(&self) -> &C {
+        &self.connection
+    }
+
     pub(crate) const fn generation(&self) -> u64 {
         self.generation
     }
