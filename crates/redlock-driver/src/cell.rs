@@ -239,7 +239,7 @@ impl<R: Runtime> Cell<R> {
                     self.tell(|waiting| &mut waiting.acquire, Ok(()));
                 }
                 Event::AcquireFailed(failure) => {
-                    self.tell(|waiting| &mut waiting.acquire, Err(failure.into()))
+                    self.tell(|waiting| &mut waiting.acquire, Err(failure.into()));
                 }
                 Event::Extended { .. } => self.tell(|waiting| &mut waiting.extend, Ok(())),
                 Event::ExtendFailed(failure) => self.tell(|waiting| &mut waiting.extend, Err(failure.into())),
@@ -253,7 +253,7 @@ impl<R: Runtime> Cell<R> {
                     let _ = sender.map(|sender| sender.send(reason));
                 }
                 Event::Released(ReleaseOutcome::Released) => {
-                    self.tell(|waiting| &mut waiting.release, Ok(()))
+                    self.tell(|waiting| &mut waiting.release, Ok(()));
                 }
                 Event::Released(ReleaseOutcome::AlreadyExpired) => {
                     let reason = self.lock().waiting.reason.unwrap_or(LossReason::Refused);

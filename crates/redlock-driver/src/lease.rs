@@ -59,6 +59,9 @@ impl<R: Runtime> Lease<R> {
     }
 
     /// Ends when the lease is lost, with the reason; never if it is released first.
+    ///
+    /// Drop or release a lost lease soon: some nodes may still have its key, and keep others waiting until
+    /// that expires.
     pub fn lost(&self) -> Lost<R> {
         Lost::new(&self.cell)
     }

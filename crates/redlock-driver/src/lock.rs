@@ -45,6 +45,9 @@ impl<R: Runtime> Lock<R> {
 
     /// Takes a fencing token from the counter at `key` with each acquisition. Only in the single mode:
     /// otherwise the lease cannot be acquired, and nothing is sent.
+    ///
+    /// The counter stays when the lease is released. Tokens increase for as long as it does: let Redis
+    /// persist it, and never evict it.
     #[must_use]
     pub fn fencing(mut self, key: impl Into<Arc<str>>) -> Self {
         self.fencing = Some(key.into());
@@ -90,6 +93,10 @@ impl<R: Runtime> Lock<R> {
 
     /// Asks for the lease once.
     ///
+    /// On independent nodes one attempt can fail although nobody gets the lease: contenders that ask in the
+    /// same moment may each be granted a minority. Where it matters that somebody gets it, use a few attempts
+    /// ([`acquire`](Self::acquire)) or some patience ([`acquire_within`](Self::acquire_within)).
+    ///
     /// # Cancel safety
     /// As for [`acquire`](Self::acquire).
     ///
@@ -99,8 +106,8 @@ impl<R: Runtime> Lock<R> {
         self.manager.acquire(self.spec.clone()?, |_| Patience::Attempts(1)).await
     }
 
-    /// Asks for the lease again and again for this long, however many attempts are configured. Zero still
-    /// asks once.
+    /// Asks for the lease again and again for this long, however many attempts are configured and whatever is
+    /// in the way: nodes that are down may come back. Zero still asks once.
     ///
     /// # Cancel safety
     /// As for [`acquire`](Self::acquire).
@@ -118,6 +125,9 @@ impl<R: Runtime> Lock<R> {
     /// The work is dropped at an await point if the lease is lost. Its own value is returned as it is,
     /// an error of its own included; a release that reached too few nodes does not hide it, since the
     /// lease was held to the end of the work all the same.
+    ///
+    /// In a task that is spawned, write the work as an `async` closure (`async |lease| ..`); a plain closure
+    /// that returns a future needs the type of its parameter.
     ///
     /// # Cancel safety
     /// Dropping the future drops the work and gives the lease back in the background.

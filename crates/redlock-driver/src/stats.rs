@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use redlock_core::{Event, MachineStats, ReleaseOutcome};
+use redlock_core::{Event, LossReason, MachineStats, ReleaseOutcome};
 
 /// Counts since the manager was made. A snapshot: the fields are read one after the other while leases
 /// go on.
@@ -21,8 +21,10 @@ pub struct Stats {
     pub renewed: u64,
     /// Automatic renewals that failed and were tried again.
     pub renewals_failed: u64,
-    /// Leases lost before they were released, for any reason.
+    /// Leases lost before they were released or given up.
     pub lost: u64,
+    /// Leases given up without a release: the handle was dropped, or the manager closed.
+    pub given_up: u64,
     /// Releases that found the lease held to the end.
     pub released: u64,
     /// Releases that found the lease already over.
@@ -48,6 +50,7 @@ pub(crate) struct Counters {
     renewed: AtomicU64,
     renewals_failed: AtomicU64,
     lost: AtomicU64,
+    given_up: AtomicU64,
     released: AtomicU64,
     already_expired: AtomicU64,
     not_released: AtomicU64,
@@ -65,6 +68,7 @@ impl Counters {
             Event::Extended { .. } => &self.extended,
             Event::Renewed { .. } => &self.renewed,
             Event::RenewFailed { .. } => &self.renewals_failed,
+            Event::Lost { reason: LossReason::Closed } => &self.given_up,
             Event::Lost { .. } => &self.lost,
             Event::Released(ReleaseOutcome::Released) => &self.released,
             Event::Released(ReleaseOutcome::AlreadyExpired) => &self.already_expired,
@@ -91,6 +95,7 @@ impl Counters {
             renewed: read(&self.renewed),
             renewals_failed: read(&self.renewals_failed),
             lost: read(&self.lost),
+            given_up: read(&self.given_up),
             released: read(&self.released),
             already_expired: read(&self.already_expired),
             not_released: read(&self.not_released),

@@ -79,19 +79,20 @@ pub async fn real_servers_refuse_with_their_codes<R: Adapter>() {
 
     ask(&["CONFIG", "SET", "maxmemory", "1"]);
     assert_eq!(fault(&manager, false).await.cause().code(), Some("OOM"));
-    assert_eq!(fault(&manager, true).await.cause().code(), Some("OOM"));
+    // Before Redis 7 a script's error has a code of its own, and the reason in its text.
+    assert!(fault(&manager, true).await.to_string().contains("OOM "));
     ask(&["CONFIG", "SET", "maxmemory", "0"]);
 
     ask(&["REPLICAOF", host, &port]);
     assert_eq!(fault(&manager, false).await.cause().code(), Some("READONLY"));
-    assert_eq!(fault(&manager, true).await.cause().code(), Some("READONLY"));
+    assert!(fault(&manager, true).await.to_string().contains("READONLY "));
     ask(&["CONFIG", "SET", "replica-read-only", "no"]);
     ask(&["CONFIG", "SET", "replica-serve-stale-data", "no"]);
     assert_eq!(fault(&manager, false).await.cause().code(), Some("MASTERDOWN"));
     ask(&["REPLICAOF", "NO", "ONE"]);
 
     // Busy with a script that goes on until it is killed.
-    ask(&["CONFIG", "SET", "busy-reply-threshold", "1"]);
+    ask(&["CONFIG", "SET", "lua-time-limit", "1"]);
     let mut other = server.connection();
     let script = std::thread::spawn(move || {
         redis::cmd("EVAL").arg("while true do end").arg(0).exec(&mut other).unwrap_err()

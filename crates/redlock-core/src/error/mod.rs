@@ -67,12 +67,24 @@ pub struct NotAcquired {
 
 impl NotAcquired {
     /// Whether somebody else has the resource, as far as the nodes last said: the ordinary outcome of
-    /// contention. Anything else is trouble.
+    /// contention.
+    ///
+    /// On independent nodes, contenders that ask in the same moment may each get a minority, and be told
+    /// this although nobody has it. Ask more than once where the resource must not stay with nobody.
     #[must_use]
     pub const fn is_taken(&self) -> bool {
         matches!(
             self.reason,
             NotAcquiredReason::Taken | NotAcquiredReason::WaitedInVain { seen: Obstacle::Taken }
+        )
+    }
+
+    /// Whether too few nodes could be reached, and none of those that answered had given the resource away.
+    #[must_use]
+    pub const fn is_unreachable(&self) -> bool {
+        matches!(
+            self.reason,
+            NotAcquiredReason::Unreachable | NotAcquiredReason::WaitedInVain { seen: Obstacle::Unreachable }
         )
     }
 }
