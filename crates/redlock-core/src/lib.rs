@@ -63,7 +63,7 @@ mod time;
 mod token;
 mod ttl;
 
-pub use config::{Config, ConfigBuilder, ConfigError};
+pub use config::{Config, ConfigBuilder, ConfigError, Renewal};
 pub use drift::DriftFactor;
 pub use error::{
     AlreadyHeld, Error, ExtendError, FencingUnsupported, LockLost, LossReason, NodeReport, NotAcquired, NotAcquiredReason, NotHeld,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use redlock_core::{Config, ConfigBuilder, ConfigError, Error, LeaseSpec, Patience};
+use redlock_core::{Config, ConfigBuilder, ConfigError, Error, LeaseSpec, Patience, Renewal};
 
 use crate::redis::hash_slot;
 use crate::{Lease, Manager, Runtime};
@@ -36,11 +36,10 @@ impl<R: Runtime> Lock<R> {
         self.configure(|settings| settings.ttl(ttl))
     }
 
-    /// Renews the lease by itself while it is held: every `interval`, or, for `None`, every third of the
-    /// ttl.
+    /// Renews the lease by itself while it is held: every so often, for a duration, or as [`Renewal`] says.
     #[must_use]
-    pub fn auto_renew(self, interval: impl Into<Option<Duration>>) -> Self {
-        self.configure(|settings| settings.auto_renew(interval))
+    pub fn auto_renew(self, renewal: impl Into<Renewal>) -> Self {
+        self.configure(|settings| settings.auto_renew(renewal))
     }
 
     /// Takes a fencing token from the counter at `key` with each acquisition. Only in the single mode:

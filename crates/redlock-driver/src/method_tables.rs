@@ -30,7 +30,7 @@ macro_rules! lock_methods {
 | method | what it does |
 | --- | --- |
 | [`ttl(duration)`](redlock_driver::Lock::ttl) | how long the lease lives if nobody renews it |
-| [`auto_renew(interval)`](redlock_driver::Lock::auto_renew) | renews it by itself while it is held |
+| [`auto_renew(renewal)`](redlock_driver::Lock::auto_renew) | renews it by itself while it is held |
 | [`fencing(key)`](redlock_driver::Lock::fencing) | takes a fencing token with each acquisition |
 | [`configure(change)`](redlock_driver::Lock::configure) | changes any other setting |
 | [`acquire().await`](redlock_driver::Lock::acquire) | asks for the lease, with as many attempts as are configured |

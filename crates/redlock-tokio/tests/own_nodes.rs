@@ -7,7 +7,7 @@ use std::time::Duration;
 use redis::aio::{ConnectionManager, MultiplexedConnection};
 use redlock_driver::{Command, Fault, Reply, Transport};
 use redlock_tests::harness::{Stopwatch, own_servers, shared_primaries, unique};
-use redlock_tokio::{AioConnection, Config, ConfigError, Error, Manager, MemoryServer, Node, Tokio};
+use redlock_tokio::{AioConnection, Config, ConfigError, Error, Manager, MemoryServer, Node, Renewal, Tokio};
 
 async fn multiplexed(url: &str) -> MultiplexedConnection {
     let client = redis::Client::open(url).expect("a client");
@@ -23,7 +23,7 @@ async fn connections_of_the_redis_crate_are_nodes() {
     }
     let manager = Manager::redlock(connections, Config::default()).unwrap();
     let key = unique("own");
-    let lease = manager.lock(key.as_str()).auto_renew(None).acquire().await.unwrap();
+    let lease = manager.lock(key.as_str()).auto_renew(Renewal::ThirdOfTtl).acquire().await.unwrap();
     lease.extend(Duration::from_secs(60)).await.unwrap();
     assert!(manager.lock(key.as_str()).try_acquire().await.is_err());
     lease.release().await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redlock_tokio::{Config, Error, LockLost, LossReason, Manager, MemoryServer, Tokio};
+use redlock_tokio::{Config, Error, LockLost, LossReason, Manager, MemoryServer, Renewal, Tokio};
 use tokio::time::{Instant, sleep, timeout};
 
 fn nodes<const N: usize>() -> [MemoryServer; N] {
@@ -26,7 +26,7 @@ async fn ten_minutes_of_renewals_take_no_time() {
     let single = Manager::single(&nodes[0], Config::default()).unwrap();
     let redlock = Manager::redlock(&nodes, Config::default()).unwrap();
     for (manager, resource) in [(single, "single"), (redlock, "redlock")] {
-        let lease = manager.lock(resource).auto_renew(None).acquire().await.unwrap();
+        let lease = manager.lock(resource).auto_renew(Renewal::ThirdOfTtl).acquire().await.unwrap();
         let start = Instant::now();
         assert_eq!(timeout(seconds(600), lease.lost()).await.ok(), None);
         assert!(start.elapsed() >= seconds(600));
@@ -57,7 +57,7 @@ async fn a_lease_without_renewal_ends_at_its_validity() {
 async fn a_lost_quorum_is_a_lost_lease_at_the_local_deadline() {
     let nodes = nodes::<5>();
     let manager = Manager::redlock(&nodes, Config::default()).unwrap();
-    let lease = manager.lock("r").auto_renew(None).acquire().await.unwrap();
+    let lease = manager.lock("r").auto_renew(Renewal::ThirdOfTtl).acquire().await.unwrap();
     sleep(seconds(3_600)).await;
     nodes[..3].iter().for_each(MemoryServer::hang);
     let left = lease.valid_for();
@@ -79,9 +79,9 @@ async fn a_lost_quorum_is_a_lost_lease_at_the_local_deadline() {
 async fn renewal_goes_on_when_a_minority_forgets() {
     let nodes = nodes::<5>();
     let manager = Manager::redlock(&nodes, Config::default()).unwrap();
-    let repairing = manager.lock("repaired").configure(|settings| settings.auto_renew(None).repair(true));
+    let repairing = manager.lock("repaired").configure(|settings| settings.auto_renew(Renewal::ThirdOfTtl).repair(true));
     let repaired = repairing.acquire().await.unwrap();
-    let kept = manager.lock("kept").auto_renew(None).acquire().await.unwrap();
+    let kept = manager.lock("kept").auto_renew(Renewal::ThirdOfTtl).acquire().await.unwrap();
     sleep(seconds(1)).await;
     nodes[0].restart_empty();
     sleep(seconds(60)).await;
@@ -97,7 +97,7 @@ async fn renewal_goes_on_when_a_minority_forgets() {
 async fn the_longest_hold_ends_a_lease_that_renewal_would_keep() {
     let nodes = nodes::<3>();
     let manager = Manager::redlock(&nodes, Config::default()).unwrap();
-    let lock = manager.lock("r").configure(|settings| settings.auto_renew(None).max_hold(seconds(300)));
+    let lock = manager.lock("r").configure(|settings| settings.auto_renew(Renewal::ThirdOfTtl).max_hold(seconds(300)));
     let lease = lock.acquire().await.unwrap();
     let start = Instant::now();
     assert_eq!(lease.lost().await, LossReason::MaxHold);
@@ -108,7 +108,7 @@ async fn the_longest_hold_ends_a_lease_that_renewal_would_keep() {
 async fn the_strict_mode_gives_up_at_the_first_failed_renewal() {
     let nodes = nodes::<3>();
     let manager = Manager::redlock(&nodes, Config::default()).unwrap();
-    let lock = manager.lock("r").configure(|settings| settings.auto_renew(None).renew_attempts(1));
+    let lock = manager.lock("r").configure(|settings| settings.auto_renew(Renewal::ThirdOfTtl).renew_attempts(1));
     let lease = lock.acquire().await.unwrap();
     nodes[..2].iter().for_each(|node| node.refuse(true));
     let start = Instant::now();
@@ -153,7 +153,7 @@ fn a_lease_does_not_survive_its_runtime() {
     let server = MemoryServer::new(Tokio::default());
     let manager = Manager::single(&server, Config::default()).unwrap();
     let first = tokio::runtime::Runtime::new().unwrap();
-    let lease = first.block_on(manager.lock("r").auto_renew(None).acquire()).unwrap();
+    let lease = first.block_on(manager.lock("r").auto_renew(Renewal::ThirdOfTtl).acquire()).unwrap();
     let lost = lease.lost();
     drop(first);
     assert!(!lease.is_valid());

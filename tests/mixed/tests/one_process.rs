@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use redlock_driver::{Config, Connect, Error, Manager};
+use redlock_driver::{Config, Connect, Error, Manager, Renewal};
 use redlock_tests::harness::{shared_primaries, unique};
 
 const TURNS: u64 = 40;
@@ -18,7 +18,7 @@ fn manager<R: Connect + Default>(urls: &[String]) -> Manager<R> {
 
 /// Takes its turns at a counter that nothing protects but the lease.
 async fn take_turns<R: Connect + Default>(urls: Vec<String>, key: String, counter: Arc<AtomicU64>) {
-    let lock = manager::<R>(&urls).lock(key).auto_renew(None);
+    let lock = manager::<R>(&urls).lock(key).auto_renew(Renewal::ThirdOfTtl);
     for _ in 0..TURNS {
         let lease = lock.acquire_within(Duration::from_secs(60)).await.unwrap();
         let seen = counter.load(Ordering::SeqCst);
@@ -65,8 +65,8 @@ fn leases_of_two_runtimes_are_held_side_by_side() {
     let (one, other) = (unique("side"), unique("side"));
     let ttl = Duration::from_millis(500);
     let tokio = tokio::runtime::Runtime::new().unwrap();
-    let first = manager::<redlock_tokio::Tokio>(&urls).lock(one.as_str()).ttl(ttl).auto_renew(None);
-    let second = manager::<redlock_async_std::AsyncStd>(&urls).lock(other.as_str()).ttl(ttl).auto_renew(None);
+    let first = manager::<redlock_tokio::Tokio>(&urls).lock(one.as_str()).ttl(ttl).auto_renew(Renewal::ThirdOfTtl);
+    let second = manager::<redlock_async_std::AsyncStd>(&urls).lock(other.as_str()).ttl(ttl).auto_renew(Renewal::ThirdOfTtl);
     let first_lease = tokio.block_on(first.acquire()).unwrap();
     let second_lease = async_std::task::block_on(second.acquire()).unwrap();
     thread::sleep(5 * ttl);

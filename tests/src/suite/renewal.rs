@@ -1,6 +1,6 @@
 //! Keeping a lease: extension, renewal, and noticing that it is gone.
 
-use redlock_driver::{Config, Error, LossReason, Manager};
+use redlock_driver::{Config, Error, LossReason, Manager, Renewal};
 
 use super::Adapter;
 use super::support::{eventually, holders, key, ms, pause, redlock, urls};
@@ -9,7 +9,7 @@ use crate::harness::{Stopwatch, own_servers, shared_primaries};
 /// Five hundred leases, released or dropped at any moment of their renewal, then watched for a second.
 pub async fn a7_renewal_ends_with_the_release<R: Adapter>() {
     let nodes = shared_primaries(3);
-    let config = Config::builder().ttl(ms(300)).auto_renew(None).build().unwrap();
+    let config = Config::builder().ttl(ms(300)).auto_renew(Renewal::ThirdOfTtl).build().unwrap();
     let manager = redlock::<R, _>(urls(&nodes), config);
     let one = async |number: u64| {
         let key = key("a7");
@@ -52,7 +52,7 @@ pub async fn a7_renewal_ends_with_the_release<R: Adapter>() {
 
 pub async fn a13_renewal_costs_what_it_should<R: Adapter>() {
     let nodes = shared_primaries(3);
-    let config = Config::builder().ttl(ms(1_000)).auto_renew(None).build().unwrap();
+    let config = Config::builder().ttl(ms(1_000)).auto_renew(Renewal::ThirdOfTtl).build().unwrap();
     let manager = redlock::<R, _>(urls(&nodes), config);
     let lease = manager.lock(key("a13")).acquire().await.unwrap();
     pause::<R>(ms(10_000)).await;
@@ -116,7 +116,7 @@ pub async fn a_lease_outlives_its_ttl_by_renewal<R: Adapter>() {
 
 pub async fn a_lost_quorum_is_noticed_at_the_local_deadline<R: Adapter>() {
     let Some(nodes) = own_servers(3) else { return };
-    let config = Config::builder().ttl(ms(1_000)).auto_renew(None).build().unwrap();
+    let config = Config::builder().ttl(ms(1_000)).auto_renew(Renewal::ThirdOfTtl).build().unwrap();
     let manager = redlock::<R, _>(urls(&nodes), config);
     let lease = manager.lock("quorum").acquire().await.unwrap();
     // Past several ttls, renewal has kept it.

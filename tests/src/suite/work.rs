@@ -1,6 +1,6 @@
 //! Working under a lease, and closing down.
 
-use redlock_driver::{Config, Error, LossReason};
+use redlock_driver::{Config, Error, LossReason, Renewal};
 
 use super::Adapter;
 use super::support::{eventually, holders, key, ms, pause, redlock, urls};
@@ -92,7 +92,7 @@ pub async fn a_closed_manager_gives_everything_back<R: Adapter>() {
     let nodes = shared_primaries(3);
     let manager = redlock::<R, _>(urls(&nodes), Config::default());
     let (held, wanted) = (key("closed"), key("closed"));
-    let lease = manager.lock(held.clone()).auto_renew(None).acquire().await.unwrap();
+    let lease = manager.lock(held.clone()).auto_renew(Renewal::ThirdOfTtl).acquire().await.unwrap();
     let lost = lease.lost();
     nodes.iter().for_each(|node| node.set(&wanted, "somebody else"));
     let waiting = manager.lock(wanted.clone());

@@ -1,7 +1,7 @@
 use core::num::NonZeroU32;
 use core::time::Duration;
 
-use super::{Config, ConfigError, Interval, check_ttl};
+use super::{Config, ConfigError, Renewal, check_ttl};
 use crate::{DriftFactor, Ttl};
 
 pub(super) const DEFAULT_TTL: Ttl = match Ttl::from_millis(30_000) {
@@ -25,7 +25,7 @@ pub struct ConfigBuilder {
     retry_delay: Duration,
     drift: Drift,
     operation_timeout: Option<Duration>,
-    renewal: Option<Interval>,
+    renewal: Renewal,
     renew_attempts: Option<u32>,
     max_hold: Option<Duration>,
     repair: bool,
@@ -72,10 +72,9 @@ impl ConfigBuilder {
         self
     }
 
-    /// Renews a held lease by itself: every `interval`, or, for `None`, every third of the ttl. The
-    /// interval must be shorter than what drift leaves of the ttl.
-    pub fn auto_renew(mut self, interval: impl Into<Option<Duration>>) -> Self {
-        self.renewal = Some(interval.into().map_or(Interval::ThirdOfTtl, Interval::Every));
+    /// Renews a held lease by itself: every so often, for a duration, or as [`Renewal`] says. Off by default.
+    pub fn auto_renew(mut self, renewal: impl Into<Renewal>) -> Self {
+        self.renewal = renewal.into();
         self
     }
 
@@ -114,7 +113,7 @@ impl ConfigBuilder {
         let validity = drift.validity(ttl).unwrap_or_default();
         at_least(SHORTEST, "operation_timeout", self.operation_timeout)?;
         at_least(SHORTEST, "max_hold", self.max_hold)?;
-        if let Some(Interval::Every(interval)) = self.renewal {
+        if let Renewal::Every(interval) = self.renewal {
             at_least(SHORTEST, "auto_renew", Some(interval))?;
             if interval >= validity {
                 let max = validity.saturating_sub(Duration::from_nanos(1));
@@ -243,7 +242,7 @@ mod tests {
 
     #[test]
     fn renewal_defaults_to_a_third_and_follows_a_shorter_extension() {
-        let third = Config::builder().ttl(ms(3_000)).auto_renew(None).build().unwrap();
+        let third = Config::builder().ttl(ms(3_000)).auto_renew(Renewal::ThirdOfTtl).build().unwrap();
         assert_eq!(third.renew_interval(third.ttl()), Some(ms(1_000)));
         let own = Config::builder().ttl(ms(3_000)).auto_renew(ms(2_000)).build().unwrap();
         assert_eq!(own.renew_interval(own.ttl()), Some(ms(2_000)));

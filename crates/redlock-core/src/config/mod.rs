@@ -32,17 +32,28 @@ pub struct Config {
     retry_delay: Duration,
     drift: DriftFactor,
     operation_timeout: Option<Duration>,
-    renewal: Option<Interval>,
+    renewal: Renewal,
     renew_attempts: Option<NonZeroU32>,
     max_hold: Option<Duration>,
     repair: bool,
 }
 
-/// The time between two automatic renewals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Interval {
+/// Whether and how often a held lease is renewed by itself. A duration is [`Renewal::Every`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Renewal {
+    /// Not at all: the lease ends with its ttl unless it is extended.
+    #[default]
+    Off,
+    /// Every third of the ttl, so that two renewals in a row may fail before the lease is in danger.
     ThirdOfTtl,
+    /// Every so often. Must be shorter than what drift leaves of the ttl.
     Every(Duration),
+}
+
+impl From<Duration> for Renewal {
+    fn from(interval: Duration) -> Self {
+        Self::Every(interval)
+    }
 }
 
 impl Config {
@@ -97,17 +108,24 @@ impl Config {
     /// then a third of that is the limit.
     pub(crate) fn renew_interval(&self, ttl: Ttl) -> Option<Duration> {
         let third = (ttl.as_duration() / 3).max(Duration::from_millis(1));
-        Some(match self.renewal? {
-            Interval::Every(interval) if ttl >= self.ttl => interval,
-            Interval::Every(interval) => interval.min(third),
-            Interval::ThirdOfTtl => third,
-        })
+        match self.renewal {
+            Renewal::Off => None,
+            Renewal::ThirdOfTtl => Some(third),
+            Renewal::Every(interval) if ttl >= self.ttl => Some(interval),
+            Renewal::Every(interval) => Some(interval.min(third)),
+        }
     }
 
     /// How many renewals in a row may fail before the lease is given up; `None` for as long as it is
     /// valid.
     pub(crate) const fn renew_attempts(&self) -> Option<NonZeroU32> {
         self.renew_attempts
+    }
+
+    /// Whether and how often a held lease is renewed by itself.
+    #[must_use]
+    pub const fn renewal(&self) -> Renewal {
+        self.renewal
     }
 
     /// The longest time that renewal may keep one lease.
@@ -143,7 +161,7 @@ impl Default for Config {
             retry_delay: builder::DEFAULT_RETRY_DELAY,
             drift: DriftFactor::DEFAULT,
             operation_timeout: None,
-            renewal: None,
+            renewal: Renewal::Off,
             renew_attempts: None,
             max_hold: None,
             repair: false,
