@@ -1,7 +1,8 @@
 //! The Lua texts behind three of the intents.
 //!
 //! Redis runs a script as one step, but does not undo what a failing script has written. So each text
-//! does everything that can fail before its first write. They use the keys that the user named and no
+//! does everything that can fail before its first write, for a user who may call all of its commands. They
+//! use the keys that the user named and no
 //! others.
 
 /// `KEYS[1]` lock, `KEYS[2]` fencing counter, `ARGV[1]` token, `ARGV[2]` ttl in milliseconds.

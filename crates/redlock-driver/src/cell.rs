@@ -10,8 +10,8 @@ use futures_util::FutureExt as _;
 use futures_util::future::Shared;
 use futures_util::task::AtomicWaker;
 use redlock_core::{
-    Error, Event, FencingToken, Instant, LeaseMachine, LeaseSpec, LeaseState, LockLost, LossReason, NotHeld,
-    Output, Patience, ReleaseOutcome,
+    Error, Event, FencingToken, Instant, LeaseMachine, LeaseSpec, LeaseState, LockLost, LossReason, Output,
+    Patience, ReleaseOutcome,
 };
 
 use crate::Runtime;
@@ -53,6 +53,16 @@ struct Waiting {
     reason: Option<LossReason>,
     /// The fencing token of the lease, for as long as anybody asks.
     fencing: Option<FencingToken>,
+    /// Given up: by its handle, its manager or its runtime.
+    abandoned: bool,
+}
+
+impl Waiting {
+    /// What to say of a lease that was given up behind its holder's back: it is lost, not merely unheld.
+    fn given_up(&self) -> Option<Error> {
+        let reason = self.reason.or_else(|| self.abandoned.then_some(LossReason::Closed))?;
+        Some(LockLost { reason }.into())
+    }
 }
 
 /// The end of a request, as its caller waits for it.
@@ -68,6 +78,7 @@ impl<R: Runtime> Cell<R> {
             lost: Some(sender),
             reason: None,
             fencing: None,
+            abandoned: false,
         };
         Self {
             runtime,
@@ -112,8 +123,8 @@ impl<R: Runtime> Cell<R> {
     /// Why the lease is lost, if it is by now. What the clock says counts at once, whether or not the
     /// task has been woken for it.
     pub(crate) fn loss(&self) -> Option<LossReason> {
-        let now = self.runtime.now();
         let mut inner = self.lock();
+        let now = self.runtime.now();
         if inner.machine.valid_until().is_some_and(|end| now >= end) {
             inner.machine.handle_timeout(now);
             self.wake();
@@ -124,39 +135,35 @@ impl<R: Runtime> Cell<R> {
         }
     }
 
-    pub(crate) fn acquire(&self, now: Instant, patience: Patience) -> Result<Ending, Error> {
-        self.request(|inner| {
-            inner.machine.acquire(now, patience)?;
+    pub(crate) fn acquire(&self, patience: impl FnOnce(Instant) -> Patience) -> Result<Ending, Error> {
+        self.request(|inner, now| {
+            inner.machine.acquire(now, patience(now))?;
             Ok(&mut inner.waiting.acquire)
         })
     }
 
     pub(crate) fn extend(&self, ttl: Duration) -> Result<Ending, Error> {
-        let now = self.runtime.now();
-        self.request(|inner| {
-            inner.machine.extend(now, ttl)?;
+        self.request(|inner, now| {
+            let extended = inner.machine.extend(now, ttl);
+            extended.map_err(|error| inner.waiting.given_up().unwrap_or(error))?;
             Ok(&mut inner.waiting.extend)
         })
     }
 
     pub(crate) fn release(&self) -> Result<Ending, Error> {
-        let now = self.runtime.now();
-        self.request(|inner| {
-            // A lease that is over because its manager closed is lost, not unheld.
-            let reason = inner.waiting.reason;
-            let lost = |not_held: NotHeld| match reason {
-                Some(reason) => Error::LockLost(LockLost { reason }),
-                None => not_held.into(),
-            };
-            inner.machine.release(now).map_err(lost)?;
+        self.request(|inner, now| {
+            let released = inner.machine.release(now);
+            released.map_err(|not_held| inner.waiting.given_up().unwrap_or_else(|| not_held.into()))?;
             Ok(&mut inner.waiting.release)
         })
     }
 
     /// Nobody wants the lease any more.
     pub(crate) fn abandon(&self) {
-        let now = self.runtime.now();
-        self.lock().machine.abandon(now);
+        let mut inner = self.lock();
+        inner.machine.abandon(self.runtime.now());
+        inner.waiting.abandoned = true;
+        drop(inner);
         self.wake();
     }
 
@@ -173,10 +180,10 @@ impl<R: Runtime> Cell<R> {
     /// The task that drives the lease is gone. If that is before its time, because its runtime is gone
     /// too, then nobody can renew or release the lease any more, so it is over; whoever waits is told.
     pub(crate) fn orphan(&self) {
-        let now = self.runtime.now();
         let events = {
             let mut inner = self.lock();
-            inner.machine.abandon(now);
+            inner.machine.abandon(self.runtime.now());
+            inner.waiting.abandoned = true;
             let mut events = Vec::new();
             loop {
                 match inner.machine.poll_output() {
@@ -197,10 +204,15 @@ impl<R: Runtime> Cell<R> {
 
     fn request(
         &self,
-        act: impl FnOnce(&mut Inner) -> Result<&mut Option<oneshot::Sender<Result<(), Error>>>, Error>,
+        act: impl FnOnce(&mut Inner, Instant) -> Result<&mut Option<oneshot::Sender<Result<(), Error>>>, Error>,
     ) -> Result<Ending, Error> {
         let (sender, receiver) = oneshot::channel();
-        *act(&mut self.lock())? = Some(sender);
+        let mut inner = self.lock();
+        // Read under the lock, as everywhere: else two threads could bring the machine their readings in
+        // the wrong order.
+        let now = self.runtime.now();
+        *act(&mut inner, now)? = Some(sender);
+        drop(inner);
         self.wake();
         Ok(receiver)
     }
@@ -219,8 +231,10 @@ impl<R: Runtime> Cell<R> {
 /// The task's side.
 impl<R: Runtime> Cell<R> {
     /// Feeds the machine, under one lock and one reading of the clock.
-    pub(crate) fn feed<T>(&self, act: impl FnOnce(&mut LeaseMachine) -> T) -> T {
-        act(&mut self.lock().machine)
+    pub(crate) fn feed<T>(&self, act: impl FnOnce(&mut LeaseMachine, Instant) -> T) -> T {
+        let mut inner = self.lock();
+        let now = self.runtime.now();
+        act(&mut inner.machine, now)
     }
 
     /// Whether something was requested since the last call; if not, `waker` is woken when it is.

@@ -48,13 +48,10 @@ async fn turn_until_settled<R: Runtime, T: Transport>(cell: &Cell<R>, transport:
     let mut armed: Option<Instant> = None;
 
     loop {
-        let now = cell.runtime().now();
-        for answer in &answers {
-            trace::answer(cell, answer, now);
-        }
+        trace::answers(cell, &answers);
         // What has been answered goes in before the timers: validity is judged by `now` in any case, and
         // a task that was scheduled late must not count answers that it already has as silence.
-        let (wait, settled) = cell.feed(|machine| {
+        let (now, wait, settled) = cell.feed(|machine, now| {
             for answer in answers.drain(..) {
                 machine.handle_reply(now, answer.id, answer.reply);
             }
@@ -62,7 +59,7 @@ async fn turn_until_settled<R: Runtime, T: Transport>(cell: &Cell<R>, transport:
                 machine.handle_timeout(now);
             }
             let wait = drain(machine, &mut commands, &mut events);
-            (wait, machine.is_settled())
+            (now, wait, machine.is_settled())
         });
         for event in &events {
             trace::event(cell, event);

@@ -94,6 +94,9 @@ impl<R: Runtime> Lease<R> {
     /// Sets the lease's time to live to `ttl` from now on, and that of later automatic renewals. It takes
     /// a quorum of the nodes; no new fencing token is taken.
     ///
+    /// After an earlier, shorter extension of which nobody knows what became of it, the lease may be granted
+    /// less than was asked for: [`valid_for`](Self::valid_for) says how much.
+    ///
     /// # Cancel safety
     /// Once polled, the extension goes on in the background when the future is dropped.
     ///
@@ -105,7 +108,7 @@ impl<R: Runtime> Lease<R> {
         end_of(self.cell.extend(ttl)?).await
     }
 
-    /// Gives the lease back. From the call on it is not held.
+    /// Gives the lease back. From the first poll on it is not held.
     ///
     /// Answers as soon as it is certain how it went, which takes no answer of the slowest node; the rest
     /// is cleaned up in the background.

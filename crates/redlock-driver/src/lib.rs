@@ -41,6 +41,7 @@ mod memory;
 mod method_tables;
 mod node;
 mod redis;
+mod run_error;
 mod runtime;
 #[cfg(feature = "smol-io")]
 pub mod smol_io;
@@ -75,6 +76,7 @@ pub mod shared_api {
     pub use crate::node::{IntoNode, Node};
     #[cfg(feature = "aio")]
     pub use crate::redis::AioConnection;
+    pub use crate::run_error::RunError;
     pub use crate::stats::Stats;
     pub use crate::topology;
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use redlock_core::{Config, ConfigBuilder, ConfigError, Error, LeaseSpec, Patience, Renewal};
 
 use crate::redis::hash_slot;
-use crate::{Lease, Manager, Runtime};
+use crate::{Lease, Manager, RunError, Runtime};
 
 /// A lease that can be asked for, any number of times and from anywhere. Cheap to clone.
 ///
@@ -132,13 +132,14 @@ impl<R: Runtime> Lock<R> {
     /// Dropping the future drops the work and gives the lease back in the background.
     ///
     /// # Errors
-    /// As for [`acquire`](Self::acquire), and [`Error::LockLost`] when the lease was lost before the work
-    /// had ended.
-    pub async fn run<T>(&self, work: impl AsyncFnOnce(&Lease<R>) -> T) -> Result<T, Error> {
+    /// [`RunError::Lease`] as for [`acquire`](Self::acquire), and with [`Error::LockLost`] when the lease was
+    /// lost before the work had ended. [`RunError::LostMeanwhile`], with what the work returned, when the
+    /// release found the lease already gone.
+    pub async fn run<T>(&self, work: impl AsyncFnOnce(&Lease<R>) -> T) -> Result<T, RunError<T>> {
         let lease = self.acquire().await?;
-        let done = lease.run(work(&lease)).await?;
+        let done = lease.run(work(&lease)).await.map_err(Error::from)?;
         match lease.release().await {
-            Err(Error::LockLost(lost)) => Err(lost.into()),
+            Err(Error::LockLost(lost)) => Err(RunError::LostMeanwhile { lost, done }),
             // Logged where it happened.
             Ok(()) | Err(_) => Ok(done),
         }

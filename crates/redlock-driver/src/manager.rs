@@ -119,8 +119,8 @@ impl<R: Runtime> Manager<R> {
     /// or forget locks, clocks that differ, a server that was started less than a ttl ago.
     ///
     /// For start-up checks and monitoring; leases do not wait for it. It takes at most `limit`, over
-    /// connections of its own. Needs the right to `INFO`, and says less without the rights to `TIME`,
-    /// `CONFIG GET save` and, on a cluster, `CLUSTER NODES`.
+    /// connections of its own. Uptimes and clocks are judged by the manager's ttl. Needs the right to `INFO`,
+    /// and says less without the rights to `TIME`, `CONFIG GET` and, on a cluster, `CLUSTER NODES`.
     ///
     /// # Errors
     /// [`Error::NoRuntime`] where no runtime is running.
@@ -201,8 +201,7 @@ impl<R: Runtime> Manager<R> {
         let driven = drive(Arc::clone(&cell), Arc::clone(&inner.nodes));
         // From here on dropping this future drops the lease, which takes back what was asked for.
         let lease = Lease::new(Arc::clone(&cell));
-        let now = inner.runtime.now();
-        let ending = cell.acquire(now, patience(now))?;
+        let ending = cell.acquire(patience)?;
         let run = async move {
             driven.await;
             drop(task);

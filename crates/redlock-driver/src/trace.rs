@@ -1,27 +1,30 @@
 //! What the driver tells `tracing`. Tokens and credentials never go there.
 
-use redlock_core::{Event, Fault, Instant, ReleaseOutcome, Reply};
+use redlock_core::{Event, Fault, Instant, NotAcquiredReason, ReleaseOutcome, Reply};
 use tracing::{debug, info, trace, warn};
 
 use crate::Runtime;
 use crate::cell::Cell;
 use crate::drive::Answer;
 
-/// One node has answered, or will not.
-pub(crate) fn answer<R: Runtime>(cell: &Cell<R>, answer: &Answer, now: Instant) {
-    if !tracing::enabled!(tracing::Level::TRACE) {
+/// Nodes have answered, or will not.
+pub(crate) fn answers<R: Runtime>(cell: &Cell<R>, answers: &[Answer]) {
+    if answers.is_empty() || !tracing::enabled!(tracing::Level::TRACE) {
         return;
     }
-    let node = cell.spec().nodes().get(answer.node.index()).map_or("", |name| &**name);
-    let outcome = match &answer.reply {
-        Ok(Reply::Error(error)) => error.code(),
-        Ok(_) => "answered",
-        Err(Fault::NotExecuted(_)) => "not executed",
-        Err(Fault::Unknown(_)) => "unknown",
-    };
-    let elapsed = now.saturating_since(answer.sent);
-    let (resource, round, command) = (&**cell.spec().resource(), answer.intent, answer.id.get());
-    trace!(resource, node, round, command, outcome, ?elapsed);
+    let now = cell.runtime().now();
+    for answer in answers {
+        let node = cell.spec().nodes().get(answer.node.index()).map_or("", |name| &**name);
+        let outcome = match &answer.reply {
+            Ok(Reply::Error(error)) => error.code(),
+            Ok(_) => "answered",
+            Err(Fault::NotExecuted(_)) => "not executed",
+            Err(Fault::Unknown(_)) => "unknown",
+        };
+        let elapsed = now.saturating_since(answer.sent);
+        let (resource, round, command) = (&**cell.spec().resource(), answer.intent, answer.id.get());
+        trace!(resource, node, round, command, outcome, ?elapsed);
+    }
 }
 
 /// Something happened to the lease.
@@ -33,7 +36,7 @@ pub(crate) fn event<R: Runtime>(cell: &Cell<R>, event: &Event) {
             let fencing = fencing.map(redlock_core::FencingToken::get);
             debug!(resource, attempt, fencing, valid_for = ?valid_for(valid_until), "acquired");
         }
-        Event::AcquireFailed(cause) if cause.is_taken() => debug!(resource, %cause, "not acquired"),
+        Event::AcquireFailed(cause) if cause.is_taken() || cause.reason == NotAcquiredReason::Cancelled => debug!(resource, %cause, "not acquired"),
         Event::AcquireFailed(cause) => info!(resource, %cause, "not acquired"),
         Event::AttemptFailed { attempt, cause, .. } => debug!(resource, attempt, %cause, "attempt failed"),
         Event::Extended { valid_until } => debug!(resource, valid_for = ?valid_for(valid_until), "extended"),

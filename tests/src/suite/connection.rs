@@ -160,6 +160,27 @@ pub async fn a_killed_server_is_found_again<R: Adapter>() {
     lease.release().await.unwrap();
 }
 
+/// A server, or something between, that closes connections which are idle: nobody is to notice.
+pub async fn an_idle_connection_may_be_closed<R: Adapter>() {
+    let nodes = shared_primaries(1);
+    let relay = Relay::start(nodes[0].address());
+    let manager = single::<R>(relay.url(), quick());
+    let key = key("idle");
+    let lock = manager.lock(key.clone());
+    for _ in 0..5 {
+        relay.reset_all();
+        pause::<R>(ms(20)).await;
+        let lease = lock.acquire().await.unwrap();
+        relay.reset_all();
+        pause::<R>(ms(20)).await;
+        lease.extend(ms(30_000)).await.unwrap();
+        relay.reset_all();
+        pause::<R>(ms(20)).await;
+        lease.release().await.unwrap();
+        assert_eq!(nodes[0].get(&key), None);
+    }
+}
+
 /// Callers that go on asking a server that does not answer: what runs when it comes back is bounded.
 pub async fn a_stalled_server_gathers_no_pile<R: Adapter>() {
     let Some(nodes) = own_servers(1) else { return };

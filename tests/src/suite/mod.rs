@@ -96,6 +96,7 @@ macro_rules! suite {
                 a_half_dead_connection_is_replaced,
                 the_deadline_holds_whatever_the_server_does,
                 a_killed_server_is_found_again,
+                an_idle_connection_may_be_closed,
                 a_stalled_server_gathers_no_pile,
                 both_protocols_and_the_ends_of_the_counter,
             ]

@@ -1,6 +1,6 @@
 //! Working under a lease, and closing down.
 
-use redlock_driver::{Config, Error, LossReason, Renewal};
+use redlock_driver::{Config, Error, LockLost, LossReason, Renewal, RunError};
 
 use super::Adapter;
 use super::support::{eventually, holders, key, ms, pause, redlock, urls};
@@ -36,6 +36,17 @@ pub async fn a14_the_works_own_error_is_heard<R: Adapter>() {
         .await;
     assert_eq!(heard, Ok(Err("the work's own error")));
     nodes.iter().for_each(|node| node.thaw());
+
+    // Also when the lease turns out to be gone: both are told.
+    let retried = manager.lock("a14-gone").configure(|settings| settings.attempts(20));
+    let heard = retried
+        .run(async |_| {
+            nodes.iter().for_each(|node| node.set("a14-gone", "somebody else"));
+            Err::<(), _>("the work's own error")
+        })
+        .await;
+    let lost = LockLost { reason: LossReason::Refused };
+    assert_eq!(heard, Err(RunError::LostMeanwhile { lost, done: Err("the work's own error") }));
 
     let lease = manager.lock("a14-by-hand").acquire_within(ms(5_000)).await.unwrap();
     nodes.iter().for_each(|node| node.freeze());

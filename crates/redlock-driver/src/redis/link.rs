@@ -134,16 +134,24 @@ impl<R: Connect> Link<R> {
         let until = |from: Instant| (!patience.is_zero()).then(|| from.saturating_add(patience));
         // Runs after the command's ticket is gone, however this future ends.
         let _prune = Prune(&self);
-        match self.place(&command) {
-            Placed::On(ticket) => {
-                let wire = Arc::clone(ticket.wire());
-                self.attend(&wire, until(start), pin!(ticket.carry_out(command))).await
+        // A second time only if the first connection turned out to be broken before it took the command in.
+        let mut tries = 2;
+        loop {
+            tries -= 1;
+            let answer = match self.place(&command) {
+                Placed::On(ticket) => {
+                    let wire = Arc::clone(ticket.wire());
+                    self.attend(&wire, until(start), pin!(ticket.carry_out(command.clone()))).await
+                }
+                Placed::Waits(number, fate) => {
+                    let Handed { wire, at, call } = self.wait(number, fate, deadline).await?;
+                    self.attend(&wire, until(at), call).await
+                }
+                Placed::Nowhere(fault) => return Err(fault),
+            };
+            if !answer.unsent || tries == 0 {
+                return answer.reply;
             }
-            Placed::Waits(number, fate) => {
-                let Handed { wire, at, call } = self.wait(number, fate, deadline).await?;
-                self.attend(&wire, until(at), call).await
-            }
-            Placed::Nowhere(fault) => Err(fault),
         }
     }
 
@@ -220,7 +228,7 @@ impl<R: Connect> Link<R> {
         wire: &Arc<Wire<R::Connection>>,
         until: Option<Instant>,
         mut call: impl Future<Output = Answer> + Unpin,
-    ) -> Result<Reply, Fault> {
+    ) -> Answer {
         let answer = match until {
             None => call.await,
             Some(until) => match select(&mut call, pin!(timing::reach(&self.runtime, until))).await {
@@ -236,7 +244,7 @@ impl<R: Connect> Link<R> {
             Damage::Stalled => self.replace(wire, Loss::Stalled),
             Damage::Broken => self.replace(wire, Loss::Broken(cause_of(&answer.reply))),
         }
-        answer.reply
+        answer
     }
 
     /// Takes a connection out of use and dials another, unless that has happened already.

@@ -3,8 +3,10 @@
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 
 use futures_util::future::{Either, select};
+use futures_util::poll;
 use redlock_core::{Cause, Command, Fault, Reply, ServerError, Token};
 
 use super::backlog::{Backlog, Entry};
@@ -89,6 +91,8 @@ pub(crate) struct Answer {
     pub(crate) reply: Result<Reply, Fault>,
     /// What the answer says about the connection.
     pub(crate) damage: Damage,
+    /// The connection was found broken before the command was written to it.
+    pub(crate) unsent: bool,
 }
 
 /// A command's place among the unanswered ones.
@@ -122,15 +126,30 @@ impl<C: Connection> Ticket<C> {
 
     async fn call(&self, cmd: redis::Cmd) -> Answer {
         let wire = &*self.wire;
-        let answer = match select(pin!(wire.connection.call(cmd)), pin!(wire.cut.wait())).await {
-            Either::Left((Ok(value), _)) => {
-                Answer { reply: Ok(reply::from_value(value)), damage: Damage::None }
+        let mut call = pin!(wire.connection.call(cmd));
+        let (outcome, unsent) = match poll!(call.as_mut()) {
+            // A connection that fails before it has even waited broke while it was idle and has taken nothing
+            // in. Should it have done so in that very moment all the same, a second sending is refused or
+            // finds its work done, and what is left behind is deleted as always.
+            Poll::Ready(result) => {
+                let unsent = matches!(&result, Err(error) if error.is_connection_dropped());
+                (Ok(result), unsent)
             }
-            Either::Left((Err(error), _)) => {
-                Answer { reply: fault::of_call(&error), damage: fault::damage(&error) }
-            }
-            Either::Right((cause, _)) => Answer { reply: Err(Fault::Unknown(cause)), damage: Damage::None },
+            Poll::Pending => match select(call, pin!(wire.cut.wait())).await {
+                Either::Left((result, _)) => (Ok(result), false),
+                Either::Right((cause, _)) => (Err(cause), false),
+            },
         };
+        let (reply, damage) = match outcome {
+            Ok(Ok(value)) => (Ok(reply::from_value(value)), Damage::None),
+            Ok(Err(error)) => (fault::of_call(&error), fault::damage(&error)),
+            Err(cause) => (Err(Fault::Unknown(cause)), Damage::None),
+        };
+        let reply = match reply {
+            Err(Fault::Unknown(cause)) if unsent => Err(Fault::NotExecuted(cause)),
+            reply => reply,
+        };
+        let answer = Answer { reply, damage, unsent };
         if answer.reply.is_ok() {
             wire.answered.store(true, Ordering::Relaxed);
         }

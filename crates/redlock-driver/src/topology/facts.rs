@@ -31,6 +31,8 @@ pub struct ServerFacts {
     pub uptime: Duration,
     /// Whether it keeps an append-only file.
     pub appendonly: bool,
+    /// When that file reaches the disk (`always`, `everysec`, `no`); `None` when it does not say.
+    pub appendfsync: Option<String>,
     /// Whether it takes snapshots by itself; `None` when it does not say.
     pub snapshots: Option<bool>,
     /// How many bytes its data may take; 0 for no limit.
@@ -77,6 +79,7 @@ impl ServerFacts {
             role: if field("role") == Some("slave") { Role::Replica } else { Role::Primary },
             uptime: Duration::from_secs(number("uptime_in_seconds")),
             appendonly: field("aof_enabled") == Some("1"),
+            appendfsync: None,
             snapshots: None,
             maxmemory: number("maxmemory"),
             maxmemory_policy: field("maxmemory_policy").unwrap_or_default().to_owned(),

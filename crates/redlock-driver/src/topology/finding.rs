@@ -59,6 +59,11 @@ pub enum FindingKind {
         /// Whether it takes snapshots.
         snapshots: bool,
     },
+    /// A crash or power cut forgets the last locks, because its log is not on disk when it answers.
+    ForgetsOnCrash {
+        /// Its `appendfsync`.
+        appendfsync: String,
+    },
     /// The wall clocks of the nodes differ by more than the drift allows for.
     ClocksDiffer {
         /// By how much.
@@ -87,7 +92,7 @@ impl FindingKind {
                 "use independent servers, or the cluster as one logical node in single mode".to_owned()
             }
             Self::MayEvict { .. } => "set maxmemory-policy noeviction".to_owned(),
-            Self::ForgetsOnRestart { .. } => {
+            Self::ForgetsOnRestart { .. } | Self::ForgetsOnCrash { .. } => {
                 "set appendonly yes and appendfsync always, or keep a restarted node away for a full ttl"
                     .to_owned()
             }
@@ -140,6 +145,9 @@ impl fmt::Display for FindingKind {
                 f.write_str("forgets the locks since its last snapshot when it restarts")
             }
             Self::ForgetsOnRestart { snapshots: false } => f.write_str("forgets all locks when it restarts"),
+            Self::ForgetsOnCrash { appendfsync } => {
+                write!(f, "forgets its last locks in a crash or power cut (appendfsync {appendfsync})")
+            }
             Self::ClocksDiffer { by, allowed } => {
                 write!(f, "have clocks that differ by {by:?}, where the drift allows for {allowed:?}")
             }

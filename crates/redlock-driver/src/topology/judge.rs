@@ -65,6 +65,12 @@ fn alone(name: &Arc<str>, server: &ServerFacts, config: &Config, findings: &mut 
         let snapshots = server.snapshots.unwrap_or(true);
         add(Severity::Warning, FindingKind::ForgetsOnRestart { snapshots });
     }
+    match &server.appendfsync {
+        Some(appendfsync) if server.appendonly && appendfsync != "always" => {
+            add(Severity::Warning, FindingKind::ForgetsOnCrash { appendfsync: appendfsync.clone() });
+        }
+        Some(_) | None => {}
+    }
     let ttl = config.ttl().as_duration();
     // Uptime comes in whole seconds, rounded down.
     if server.uptime < ttl {
@@ -149,7 +155,12 @@ mod tests {
     #[test]
     fn each_mistake_is_found_and_named() {
         type Mistake = fn(&mut [NodeFacts; 3]);
-        let cases: [(Mistake, Severity, &str); 9] = [
+        let cases: [(Mistake, Severity, &str); 10] = [
+            (
+                |nodes| change(&mut nodes[1], |server| server.appendfsync = Some("everysec".into())),
+                Severity::Warning,
+                "node b: forgets its last locks in a crash or power cut (appendfsync everysec)",
+            ),
             (
                 |nodes| change(&mut nodes[1], |server| server.role = Role::Replica),
                 Severity::Error,

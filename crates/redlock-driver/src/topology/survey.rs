@@ -33,10 +33,8 @@ pub(crate) async fn survey(clock: Clock, connection: impl Connection) -> Survey 
         facts.clock = wall.saturating_sub(read);
     }
 
-    let mut save = cmd("CONFIG");
-    save.arg("GET").arg("save");
-    let save = ask::<Vec<String>>(connection, save).await;
-    facts.snapshots = save.and_then(|pair| Some(!pair.get(1)?.is_empty()));
+    facts.snapshots = setting(connection, "save").await.map(|save| !save.is_empty());
+    facts.appendfsync = setting(connection, "appendfsync").await;
 
     if info.lines().any(|line| line.trim_end() == "cluster_enabled:1") {
         let mut nodes = cmd("CLUSTER");
@@ -45,6 +43,12 @@ pub(crate) async fn survey(clock: Clock, connection: impl Connection) -> Survey 
         facts.cluster = members(&nodes);
     }
     Ok(Some(facts))
+}
+
+async fn setting(connection: &impl Connection, name: &str) -> Option<String> {
+    let mut question = cmd("CONFIG");
+    question.arg("GET").arg(name);
+    ask::<Vec<String>>(connection, question).await?.into_iter().nth(1)
 }
 
 async fn ask<T: redis::FromRedisValue>(connection: &impl Connection, question: Cmd) -> Option<T> {
