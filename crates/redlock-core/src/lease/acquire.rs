@@ -52,7 +52,12 @@ impl Acquiring {
     }
 
     /// When to make the next attempt, if there is to be one.
-    fn next_attempt(&mut self, now: Instant, pause: Duration, operation_timeout: Duration) -> Option<Instant> {
+    fn next_attempt(
+        &mut self,
+        now: Instant,
+        pause: Duration,
+        operation_timeout: Duration,
+    ) -> Option<Instant> {
         const SHORTEST: Duration = Duration::from_millis(1);
         let retry_at = now.saturating_add(pause);
         match self.patience {
@@ -155,12 +160,13 @@ impl LeaseMachine {
         }
     }
 
-    /// An answer to the acquire of the current attempt. After the attempt was won it is a late one: it
-    /// tells whether the node holds our key as well, and decides nothing.
+    /// An answer to the acquire of the current attempt, or to a repair. After the attempt was won it
+    /// tells only whether the node holds our key as well.
     pub(super) fn answer_acquire(&mut self, index: usize, id: CommandId, vote: Vote) {
         self.records[index].answer_acquire(&vote);
         if !matches!(self.phase, Phase::Acquiring(_)) {
-            return;
+            // A refusal may show that no quorum can be ours any more.
+            return self.decide_extension();
         }
         if let Vote::Yes(fencing) = vote {
             self.fencing = fencing;
@@ -224,14 +230,19 @@ impl LeaseMachine {
         self.report_when_explained();
     }
 
-    /// A late answer to an attempt that has failed: too late to count, in time to be reported.
+    /// A late answer to an attempt that has failed: too late to count, in time to be reported. A yes
+    /// after the deadline is not reported, or a failure might list a quorum of them.
     pub(super) fn explain_failure(&mut self, id: CommandId, vote: Vote) {
-        self.round.record(id, ballot(vote, self.spec.config().ttl()));
+        if self.now < self.round.deadline || !matches!(vote, Vote::Yes(_)) {
+            self.round.record(id, ballot(vote, self.spec.config().ttl()));
+        }
         self.report_when_explained();
     }
 
     fn report_when_explained(&mut self) {
-        let Phase::Acquiring(Acquiring { stage: Stage::Reporting(at), expired, .. }) = &self.phase else { return };
+        let Phase::Acquiring(Acquiring { stage: Stage::Reporting(at), expired, .. }) = &self.phase else {
+            return;
+        };
         let explained = *expired
             || self.now >= *at
             || self.round.open() == 0
@@ -259,7 +270,9 @@ impl LeaseMachine {
         let quorum = self.round.failure(&self.spec, self.now);
         let (expired, patience) = match &self.phase {
             Phase::Acquiring(acquiring) => (acquiring.expired, acquiring.patience),
-            Phase::Idle | Phase::Held(_) | Phase::Lost(_) | Phase::Releasing(_) => (false, Patience::Attempts(1)),
+            Phase::Idle | Phase::Held(_) | Phase::Lost(_) | Phase::Releasing(_) => {
+                (false, Patience::Attempts(1))
+            }
         };
         let obstacle = if expired { Obstacle::Expired } else { quorum.obstacle() };
         NotAcquired { reason: reason(obstacle, patience), quorum }

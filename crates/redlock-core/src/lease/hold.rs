@@ -3,12 +3,11 @@
 use core::num::NonZeroU32;
 use core::time::Duration;
 
-use super::record::Key;
 use super::round::Verdict;
 use super::{LeaseMachine, Phase, ballot};
 use crate::{
-    CommandId, Error, Event, ExtendError, Instant, Intent, LockLost, LossReason, NotHeld, Operation, QuorumError,
-    TimerKind, Ttl, Vote,
+    CommandId, Error, Event, ExtendError, Instant, Intent, LockLost, LossReason, NotHeld, Operation,
+    QuorumError, TimerKind, Ttl, Vote,
 };
 
 /// A renewal is never due sooner than this after the last one.
@@ -93,15 +92,14 @@ impl LeaseMachine {
     pub(super) fn hold(&mut self, valid_until: Instant, attempt: u32) {
         let config = self.spec.config();
         let ttl = config.ttl();
-        let hold_until = config.max_hold().map(|max_hold| self.round.started.saturating_add(max_hold));
+        let hold_until = config.max_hold().map(|max_hold| self.now.saturating_add(max_hold));
         self.round.live = false;
         let holding =
             Holding { valid_until, hold_until, ttl, asking: ttl, renew_at: None, failures: 0, queued: None };
         let valid_until = holding.end();
         self.phase = Phase::Held(holding);
-        self.schedule_renewal(self.round.started);
+        self.schedule_renewal(ttl);
         self.outbox.tell(Event::Acquired { valid_until, fencing: self.fencing, attempt });
-        self.lose_by_time();
     }
 
     /// What is over by now is lost, whatever any node would say.
@@ -160,8 +158,8 @@ impl LeaseMachine {
             let id = self.outbox.send(node, deadline, key, Intent::CompareAndPexpire { token, ttl });
             record.ask_extension(id, ttl);
             self.round.ask(id);
-            if repair && !record.may_hold() && !matches!(record.key, Key::Asked(_)) {
-                record.key = Key::Asked(self.outbox.send(node, deadline, key, Intent::SetNxPx { token, ttl }));
+            if repair && record.needs_repair() {
+                record.ask_repair(self.outbox.send(node, deadline, key, Intent::SetNxPx { token, ttl }));
             }
         }
     }
@@ -174,14 +172,14 @@ impl LeaseMachine {
 
     /// Decides the round that is under way, if there is one, and whether the lease is lost. An answer to
     /// a round that has ended can still show that.
-    fn decide_extension(&mut self) {
+    pub(super) fn decide_extension(&mut self) {
         let Phase::Held(holding) = &self.phase else { return };
         let verdict = if self.round.live { self.round.verdict(self.now) } else { Verdict::Pending };
         if verdict == Verdict::Won {
             let granted = self.round.quorum_ttl().unwrap_or(holding.asking);
             let valid_until = self.spec.config().valid_until(self.round.started, granted);
             if self.now < valid_until {
-                return self.extended(valid_until);
+                return self.extended(granted, valid_until);
             }
         } else if self.possible_holders() < self.spec.quorum() {
             return self.lose(LossReason::Refused);
@@ -191,7 +189,7 @@ impl LeaseMachine {
         }
     }
 
-    fn extended(&mut self, valid_until: Instant) {
+    fn extended(&mut self, granted: Ttl, valid_until: Instant) {
         let Phase::Held(holding) = &mut self.phase else { return };
         holding.valid_until = holding.valid_until.max(valid_until);
         holding.failures = 0;
@@ -202,7 +200,8 @@ impl LeaseMachine {
         } else {
             self.outbox.tell(Event::Renewed { valid_until });
         }
-        self.end_round(self.round.started);
+        self.schedule_renewal(granted);
+        self.begin_queued_extension();
     }
 
     fn not_extended(&mut self) {
@@ -237,18 +236,14 @@ impl LeaseMachine {
         self.begin_queued_extension();
     }
 
-    fn end_round(&mut self, started: Instant) {
-        self.schedule_renewal(started);
-        self.begin_queued_extension();
-    }
-
-    /// The next renewal is due one interval after the round that started at `started`.
-    fn schedule_renewal(&mut self, started: Instant) {
+    /// The round is over. The next renewal is due one interval after it started, for the ttl that was
+    /// granted: that may be less than what was asked for.
+    fn schedule_renewal(&mut self, granted: Ttl) {
         self.round.live = false;
         let Phase::Held(holding) = &mut self.phase else { return };
-        let interval = self.spec.config().renew_interval(holding.ttl);
+        let interval = self.spec.config().renew_interval(granted);
         let soonest = self.now.saturating_add(SHORTEST_PAUSE);
-        holding.renew_at = interval.map(|interval| started.saturating_add(interval).max(soonest));
+        holding.renew_at = interval.map(|interval| self.round.started.saturating_add(interval).max(soonest));
     }
 
     fn begin_queued_extension(&mut self) {

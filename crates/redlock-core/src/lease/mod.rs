@@ -26,13 +26,14 @@ use acquire::Acquiring;
 use hold::Holding;
 use outbox::Outbox;
 use output::Uncounted;
-use record::{Key, Record};
-use round::{Ballot, Round};
+use record::Record;
 use release::Grip;
-use undo::{Answered, UndoLog};
+use round::{Ballot, Round};
+use undo::{UndoLog, What};
 
 use crate::{
-    CommandId, Fault, FencingToken, Instant, Intent, LeaseSpec, LossReason, NodeId, Reply, Token, Ttl, Vote, interpret,
+    CommandId, Fault, FencingToken, Instant, Intent, LeaseSpec, LossReason, NodeId, Reply, Token, Ttl, Vote,
+    interpret,
 };
 
 /// A lease as a pure state machine: it knows no clock, socket, thread or client. It says what to send
@@ -218,7 +219,7 @@ impl LeaseMachine {
     }
 
     fn dispatch_reply(&mut self, id: CommandId, reply: Result<Reply, Fault>) {
-        if let Some(index) = self.records.iter().position(|record| record.key == Key::Asked(id)) {
+        if let Some(index) = self.records.iter().position(|record| record.awaits_acquire(id)) {
             let vote = interpret(&self.acquire_intent(self.token()), reply);
             self.answer_acquire(index, id, vote);
         } else if let Some(index) = self.records.iter().position(|record| record.awaits_extension(id)) {
@@ -245,8 +246,13 @@ impl LeaseMachine {
             outbox.send(node, deadline, key, Intent::CompareAndDelete { token })
         });
         match (answered, &self.phase) {
-            (Answered::Acquire(_), Phase::Acquiring(_)) => self.explain_failure(id, vote),
-            (_, Phase::Releasing(_)) => self.answer_release(answered, id, vote),
+            // Stragglers of earlier attempts say nothing about this lease.
+            (Some(answered), Phase::Releasing(_)) if answered.token == self.token() => {
+                self.answer_release(answered, id, vote);
+            }
+            (Some(answered), Phase::Acquiring(_)) if answered.what == What::Acquire => {
+                self.explain_failure(id, vote);
+            }
             _ => {}
         }
     }
@@ -348,10 +354,10 @@ impl LeaseMachine {
         let lifetime = ttl.as_duration().saturating_add(self.spec.config().drift().drift(ttl));
         let forget_at = deadline.saturating_add(lifetime);
         for node in self.nodes() {
-            let key = self.records[node.index()].key;
+            let coming = self.records[node.index()].coming();
             let intent = Intent::CompareAndDelete { token };
             let delete = self.outbox.send(node, deadline, self.spec.resource(), intent);
-            if self.undo.open(node, token, key, delete, forget_at) {
+            if self.undo.open(node, token, coming, delete, forget_at) {
                 self.stats.0.forgotten_cleanups += 1;
             }
             self.records[node.index()].clear();

@@ -16,7 +16,13 @@ impl Outbox {
         Self { queue: VecDeque::with_capacity(capacity), next_id: 0 }
     }
 
-    pub(super) fn send(&mut self, node: NodeId, deadline: Instant, key: &Arc<str>, intent: Intent) -> CommandId {
+    pub(super) fn send(
+        &mut self,
+        node: NodeId,
+        deadline: Instant,
+        key: &Arc<str>,
+        intent: Intent,
+    ) -> CommandId {
         let id = CommandId::new(self.next_id);
         // 2^64 commands are never sent.
         self.next_id = self.next_id.wrapping_add(1);

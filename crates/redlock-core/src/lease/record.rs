@@ -14,6 +14,8 @@ pub(super) struct Record {
     /// The node has said "not there" since it was last known to have our key. A late yes does not undo
     /// that, because nobody knows which of the two happened first.
     denied: bool,
+    /// A repair that is not answered yet.
+    repair: Option<CommandId>,
     extensions: Vec<Extension>,
     /// The shortest ttl of an extension that may still come into effect, of those that are no longer
     /// waited for.
@@ -29,6 +31,18 @@ struct Extension {
     worth: Ttl,
 }
 
+/// What may put our key at a node from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Coming {
+    Nothing,
+    /// The acquire, whose answer is waited for.
+    Acquire(CommandId),
+    /// The same of a repair.
+    Repair(CommandId),
+    /// An acquire of which no answer will come.
+    Unknown,
+}
+
 /// What the acquire left at a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Key {
@@ -39,7 +53,7 @@ pub(super) enum Key {
     Asked(CommandId),
     /// The node said yes.
     Granted,
-    /// The command's fate is unknown.
+    /// The command's fate is unknown, or when it was carried out.
     Unknown,
 }
 
@@ -52,6 +66,7 @@ impl Record {
     pub(super) fn clear(&mut self) {
         self.key = Key::Absent;
         self.denied = false;
+        self.repair = None;
         self.extensions.clear();
         self.stray = None;
     }
@@ -62,9 +77,40 @@ impl Record {
         self.key != Key::Absent && !self.denied
     }
 
+    /// The acquire or repair that may still put our key there, as far as its answer is waited for.
+    pub(super) fn coming(&self) -> Coming {
+        match (self.key, self.repair) {
+            (_, Some(id)) => Coming::Repair(id),
+            (Key::Asked(id), None) => Coming::Acquire(id),
+            (Key::Unknown, None) => Coming::Unknown,
+            (Key::Absent | Key::Granted, None) => Coming::Nothing,
+        }
+    }
+
+    /// Whether our key is known not to be there and not to come, so that it may be put there anew.
+    pub(super) fn needs_repair(&self) -> bool {
+        !self.may_hold() && matches!(self.key, Key::Absent | Key::Granted) && self.repair.is_none()
+    }
+
+    /// Notes that our key was put there anew. It does not count before an extension has found it.
+    pub(super) fn ask_repair(&mut self, id: CommandId) {
+        self.denied = true;
+        self.repair = Some(id);
+    }
+
+    pub(super) fn awaits_acquire(&self, id: CommandId) -> bool {
+        self.key == Key::Asked(id) || self.repair == Some(id)
+    }
+
+    /// Files the answer to the acquire or to the repair.
     pub(super) fn answer_acquire(&mut self, vote: &Vote) {
+        let repair = self.repair.take().is_some();
         self.key = match vote {
-            Vote::Yes(_) => Key::Granted,
+            Vote::Yes(_) if repair || !self.denied => Key::Granted,
+            // The acquire and the "not there": nobody knows which of the two was first.
+            Vote::Yes(_) => Key::Unknown,
+            // What stood in the way of a repair may be our own key.
+            Vote::No | Vote::Fault(Fault::NotExecuted(_)) if repair => self.key,
             Vote::No | Vote::Fault(Fault::NotExecuted(_)) => Key::Absent,
             Vote::Fault(Fault::Unknown(_)) => Key::Unknown,
         };
@@ -94,11 +140,10 @@ impl Record {
         let position = self.extensions.iter().position(|open| open.id == id)?;
         let Extension { ttl, worth, .. } = self.extensions.remove(position);
         match vote {
+            // This answers the acquire as well, if that is still open.
             Vote::Yes(_) => {
                 self.denied = false;
-                if !matches!(self.key, Key::Asked(_)) {
-                    self.key = Key::Granted;
-                }
+                self.key = Key::Granted;
             }
             Vote::No => self.denied = true,
             Vote::Fault(Fault::Unknown(_)) => self.keep_stray(ttl),

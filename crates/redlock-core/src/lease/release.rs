@@ -2,33 +2,80 @@
 
 use alloc::vec::Vec;
 
-use super::record::{Key, Record};
+use super::record::{Coming, Key, Record};
 use super::round::{Ballot, Round};
-use super::undo::Answered;
+use super::undo::{Answered, What};
 use super::{LeaseMachine, Phase, ballot};
 use crate::{CommandId, Event, ExtendError, Fault, Instant, NotHeld, Operation, ReleaseOutcome, Vote};
 
+/// What a node has of ours, as a release sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Grip {
+    had: Had,
+    /// What may put our key there after the delete.
+    coming: Coming,
+}
+
 /// What a node had of ours when the delete went out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Grip {
-    /// Nothing: it is free of our token whatever becomes of the delete.
-    None,
-    /// It said "not there", yet a key may have come late. So it does not count as a holder, and not as
-    /// free either.
+enum Had {
+    /// Nothing, ever.
+    Nothing,
+    /// It is no holder, because it has said "not there". It may have got our key since.
     Denied,
     /// Nobody knows.
     Maybe,
     /// Our key, as far as it has said.
-    Granted,
+    Key,
 }
 
 impl From<&Record> for Grip {
     fn from(record: &Record) -> Self {
-        match record.key {
-            Key::Absent => Self::None,
-            _ if !record.may_hold() => Self::Denied,
-            Key::Granted => Self::Granted,
-            Key::Asked(_) | Key::Unknown => Self::Maybe,
+        let had = match record.key {
+            Key::Absent => Had::Nothing,
+            _ if !record.may_hold() => Had::Denied,
+            Key::Granted => Had::Key,
+            Key::Asked(_) | Key::Unknown => Had::Maybe,
+        };
+        Self { had, coming: record.coming() }
+    }
+}
+
+impl Grip {
+    /// Whether the node is free of our token for good.
+    fn is_free(self, deleted: &Ballot) -> bool {
+        match self.coming {
+            Coming::Nothing => self.had == Had::Nothing || matches!(deleted, Ballot::Yes(_) | Ballot::No),
+            // A token that was deleted was there, and an acquire puts it there once.
+            Coming::Acquire(_) | Coming::Unknown => matches!(deleted, Ballot::Yes(_)),
+            Coming::Repair(_) => false,
+        }
+    }
+
+    /// Whether an answer may still show that it is.
+    fn is_open(self, deleted: &Ballot) -> bool {
+        let awaited = matches!(self.coming, Coming::Acquire(_) | Coming::Repair(_));
+        !self.is_free(deleted) && (awaited || matches!(deleted, Ballot::Open(_)))
+    }
+
+    /// A straggler of the acquire.
+    fn answer_acquire(&mut self, vote: &Vote) {
+        match vote {
+            Vote::Yes(_) => self.coming = Coming::Nothing,
+            Vote::No | Vote::Fault(Fault::NotExecuted(_)) => {
+                *self = Self { had: Had::Nothing, coming: Coming::Nothing };
+            }
+            Vote::Fault(Fault::Unknown(_)) => self.coming = Coming::Unknown,
+        }
+    }
+
+    fn answer_repair(&mut self, vote: &Vote) {
+        match vote {
+            Vote::Yes(_) if self.had == Had::Nothing => {
+                *self = Self { had: Had::Denied, coming: Coming::Nothing };
+            }
+            Vote::Yes(_) | Vote::No | Vote::Fault(Fault::NotExecuted(_)) => self.coming = Coming::Nothing,
+            Vote::Fault(Fault::Unknown(_)) => {}
         }
     }
 }
@@ -74,15 +121,19 @@ impl LeaseMachine {
 impl LeaseMachine {
     pub(super) fn answer_release(&mut self, answered: Answered, id: CommandId, vote: Vote) {
         let Phase::Releasing(grips) = &mut self.phase else { return };
-        match (answered, &vote) {
-            // A straggler of the acquire says that the node never had our key.
-            (Answered::Acquire(node), Vote::No | Vote::Fault(Fault::NotExecuted(_))) => {
-                if let Some(grip) = grips.get_mut(node.index()) {
-                    *grip = Grip::None;
-                }
+        if let Some(grip) = grips.get_mut(answered.node.index()) {
+            match answered.what {
+                What::Acquire => grip.answer_acquire(&vote),
+                What::Repair => grip.answer_repair(&vote),
+                What::Delete if vote == Vote::No && grip.had == Had::Maybe => grip.had = Had::Denied,
+                What::Delete => {}
             }
-            (Answered::Delete(_), _) => self.round.record(id, ballot(vote, self.spec.config().ttl())),
-            (Answered::Acquire(_) | Answered::Nothing, _) => {}
+        }
+        if answered.what == What::Delete {
+            self.round.record(id, ballot(vote, self.spec.config().ttl()));
+        }
+        if let Some(repeat) = answered.repeat {
+            self.round.ask_again(answered.node, repeat);
         }
         self.decide_release();
     }
@@ -93,7 +144,8 @@ impl LeaseMachine {
         let required = self.spec.quorum();
         let verdict = if count.possible < required {
             Some(Event::Released(ReleaseOutcome::AlreadyExpired))
-        } else if count.free >= required && (!count.lost_some || count.deleted >= required || count.open == 0) {
+        } else if count.free >= required && (!count.lost_some || count.deleted >= required || count.open == 0)
+        {
             Some(Event::Released(ReleaseOutcome::Released))
         } else if count.free + count.open < required {
             Some(Event::ReleaseFailed(self.round.report(&self.spec, count.free, self.now)))
@@ -116,11 +168,11 @@ impl LeaseMachine {
 struct Count {
     /// Nodes that deleted our key.
     deleted: usize,
-    /// Nodes known to be free of it.
+    /// Nodes known to be free of it for good.
     free: usize,
     /// Nodes that can have held it until the release.
     possible: usize,
-    /// Nodes that may have held it and can still answer in time.
+    /// Nodes that may turn out to be free of it, or to have lost it, in time.
     open: usize,
     /// A node that had granted it did not have it any more.
     lost_some: bool,
@@ -130,13 +182,12 @@ impl Count {
     fn of(round: &Round, grips: &[Grip], now: Instant) -> Self {
         let mut count = Self { deleted: 0, free: 0, possible: 0, open: 0, lost_some: false };
         for (ballot, grip) in round.ballots().iter().zip(grips) {
-            let clean = *grip == Grip::None;
-            let held = matches!(grip, Grip::Maybe | Grip::Granted);
+            let held = matches!(grip.had, Had::Maybe | Had::Key);
             count.deleted += usize::from(matches!(ballot, Ballot::Yes(_)));
-            count.free += usize::from(clean || matches!(ballot, Ballot::Yes(_) | Ballot::No));
+            count.free += usize::from(grip.is_free(ballot));
             count.possible += usize::from(held && *ballot != Ballot::No);
-            count.open += usize::from(!clean && matches!(ballot, Ballot::Open(_)) && now < round.deadline);
-            count.lost_some |= *grip == Grip::Granted && *ballot == Ballot::No;
+            count.open += usize::from(grip.is_open(ballot) && now < round.deadline);
+            count.lost_some |= grip.had == Had::Key && *ballot == Ballot::No;
         }
         count
     }

@@ -72,6 +72,13 @@ impl Round {
         }
     }
 
+    /// Waits for another command to this node, instead of the one that was answered.
+    pub(super) fn ask_again(&mut self, node: NodeId, id: CommandId) {
+        if let Some(ballot) = self.ballots.get_mut(node.index()) {
+            *ballot = Ballot::Open(id);
+        }
+    }
+
     pub(super) fn ballots(&self) -> &[Ballot] {
         &self.ballots
     }

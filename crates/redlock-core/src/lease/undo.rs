@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 
 use crate::{CommandId, Fault, Instant, NodeId, Token, Vote};
 
-use super::record::Key;
+use super::record::Coming;
 
 /// How many attempts per node are remembered while their commands are unanswered. A node that stays
 /// silent through more attempts than that loses the oldest entry.
@@ -22,6 +22,8 @@ struct Undo {
     node: NodeId,
     token: Token,
     acquire: Acquire,
+    /// The acquire is a repair, so that our key may be put there twice.
+    repair: bool,
     delete: Delete,
     /// The second and last delete was sent.
     repeated: bool,
@@ -42,17 +44,25 @@ enum Acquire {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Delete {
     Open(CommandId),
-    /// Answered "not there", or not answered properly.
+    /// Answered "not there", or not answered properly, or carried out before a repair.
     Missed,
 }
 
-/// Which command of an entry was answered, and at which node.
+/// What an answer was to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answered {
-    Acquire(NodeId),
-    Delete(NodeId),
-    /// Neither.
-    Nothing,
+pub(super) struct Answered {
+    pub(super) node: NodeId,
+    pub(super) token: Token,
+    pub(super) what: What,
+    /// The second delete, if the answer made one necessary.
+    pub(super) repeat: Option<CommandId>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    Acquire,
+    Repair,
+    Delete,
 }
 
 impl UndoLog {
@@ -66,7 +76,7 @@ impl UndoLog {
         &mut self,
         node: NodeId,
         token: Token,
-        key: Key,
+        coming: Coming,
         delete: CommandId,
         forget_at: Instant,
     ) -> bool {
@@ -74,12 +84,13 @@ impl UndoLog {
         if full && let Some(oldest) = self.entries.iter().position(|entry| entry.node == node) {
             self.entries.remove(oldest);
         }
-        let acquire = match key {
-            Key::Asked(id) => Acquire::Open(id),
-            Key::Absent | Key::Granted | Key::Unknown => Acquire::Settled,
+        let acquire = match coming {
+            Coming::Acquire(id) | Coming::Repair(id) => Acquire::Open(id),
+            Coming::Nothing | Coming::Unknown => Acquire::Settled,
         };
+        let repair = matches!(coming, Coming::Repair(_));
         let delete = Delete::Open(delete);
-        self.entries.push_back(Undo { node, token, acquire, delete, repeated: false, forget_at });
+        self.entries.push_back(Undo { node, token, acquire, repair, delete, repeated: false, forget_at });
         full
     }
 
@@ -93,43 +104,45 @@ impl UndoLog {
         self.entries.iter().find(|entry| entry.acquire == Acquire::Open(id)).map(|entry| entry.token)
     }
 
-    /// Files an answer. If a second delete is due, `repeat` sends it and returns its id.
+    /// Files an answer; `None` if it is not waited for. If a second delete is due, `repeat` sends it and
+    /// returns its id.
     pub(super) fn answer(
         &mut self,
         id: CommandId,
         vote: &Vote,
         repeat: impl FnOnce(NodeId, Token) -> CommandId,
-    ) -> Answered {
-        let position = self.entries.iter().position(|entry| entry.awaits(id));
-        let Some(entry) = position.and_then(|position| self.entries.get_mut(position)) else {
-            return Answered::Nothing;
-        };
-        let node = entry.node;
+    ) -> Option<Answered> {
+        let position = self.entries.iter().position(|entry| entry.awaits(id))?;
+        let entry = self.entries.get_mut(position)?;
         let mut done = false;
-        let answered = if entry.acquire == Acquire::Open(id) {
+        let what = if entry.acquire == Acquire::Open(id) {
             entry.acquire = match vote {
                 Vote::Yes(_) | Vote::Fault(Fault::Unknown(_)) => Acquire::Late,
                 Vote::No | Vote::Fault(Fault::NotExecuted(_)) => Acquire::Settled,
             };
-            Answered::Acquire(node)
+            if entry.repair { What::Repair } else { What::Acquire }
         } else {
-            // A token that was deleted was there, and an acquire puts it there once.
-            done = matches!(vote, Vote::Yes(_));
+            // A token that was deleted was there, and an acquire puts it there once; a repair once more.
+            let again = entry.repair && entry.acquire != Acquire::Settled;
+            done = matches!(vote, Vote::Yes(_)) && !again;
             entry.delete = Delete::Missed;
-            Answered::Delete(node)
+            What::Delete
         };
+        let mut answered = Answered { node: entry.node, token: entry.token, what, repeat: None };
         match (entry.delete, entry.acquire) {
             (Delete::Missed, Acquire::Late) if !entry.repeated && !done => {
                 entry.repeated = true;
-                entry.delete = Delete::Open(repeat(node, entry.token));
+                let id = repeat(entry.node, entry.token);
+                entry.delete = Delete::Open(id);
+                answered.repeat = Some(id);
             }
             (Delete::Missed, Acquire::Late | Acquire::Settled) => done = true,
             (Delete::Missed, Acquire::Open(_)) | (Delete::Open(_), _) => {}
         }
-        if done && let Some(position) = position {
+        if done {
             self.entries.remove(position);
         }
-        answered
+        Some(answered)
     }
 
     /// When the next entry will have waited long enough.
@@ -160,20 +173,14 @@ mod tests {
     const DELETE: CommandId = CommandId::new(2);
     const REPEAT: CommandId = CommandId::new(3);
 
-    fn log(key: Key) -> UndoLog {
+    fn log(coming: Coming) -> UndoLog {
         let mut log = UndoLog::default();
-        log.open(NodeId::new(0), Token::from_bytes([0; 20]), key, DELETE, Instant::EPOCH);
+        log.open(NodeId::new(0), Token::from_bytes([0; 20]), coming, DELETE, Instant::EPOCH);
         log
     }
 
     fn feed(log: &mut UndoLog, id: CommandId, vote: &Vote) -> bool {
-        let mut repeated = false;
-        let step = log.answer(id, vote, |_, _| {
-            repeated = true;
-            REPEAT
-        });
-        assert_ne!(step, Answered::Nothing);
-        repeated
+        log.answer(id, vote, |_, _| REPEAT).unwrap().repeat.is_some()
     }
 
     fn unknown() -> Vote {
@@ -182,8 +189,10 @@ mod tests {
 
     #[test]
     fn a_late_yes_after_the_delete_was_answered_gets_one_more_delete() {
-        for (late, missed) in [(Vote::Yes(None), Vote::No), (unknown(), Vote::No), (Vote::Yes(None), unknown())] {
-            let mut log = log(Key::Asked(ACQUIRE));
+        for (late, missed) in
+            [(Vote::Yes(None), Vote::No), (unknown(), Vote::No), (Vote::Yes(None), unknown())]
+        {
+            let mut log = log(Coming::Acquire(ACQUIRE));
             assert!(!feed(&mut log, DELETE, &missed));
             assert!(!log.is_empty());
             assert!(feed(&mut log, ACQUIRE, &late));
@@ -194,7 +203,7 @@ mod tests {
 
     #[test]
     fn answers_that_come_in_the_other_order_mean_the_same() {
-        let mut log = log(Key::Asked(ACQUIRE));
+        let mut log = log(Coming::Acquire(ACQUIRE));
         assert!(!feed(&mut log, ACQUIRE, &Vote::Yes(None)));
         assert!(feed(&mut log, DELETE, &Vote::No));
         assert!(!feed(&mut log, REPEAT, &Vote::Yes(None)));
@@ -203,14 +212,25 @@ mod tests {
 
     #[test]
     fn a_token_that_was_deleted_is_done_with() {
-        let mut log = log(Key::Asked(ACQUIRE));
+        let mut log = log(Coming::Acquire(ACQUIRE));
         assert!(!feed(&mut log, DELETE, &Vote::Yes(None)));
         assert!(log.is_empty());
     }
 
     #[test]
+    fn a_repair_may_put_back_what_was_deleted() {
+        for (first, second) in [(DELETE, ACQUIRE), (ACQUIRE, DELETE)] {
+            let mut log = log(Coming::Repair(ACQUIRE));
+            assert!(!feed(&mut log, first, &Vote::Yes(None)));
+            assert!(feed(&mut log, second, &Vote::Yes(None)));
+            assert!(!feed(&mut log, REPEAT, &Vote::Yes(None)));
+            assert!(log.is_empty());
+        }
+    }
+
+    #[test]
     fn an_acquire_that_never_ran_needs_no_second_delete() {
-        let mut log = log(Key::Asked(ACQUIRE));
+        let mut log = log(Coming::Acquire(ACQUIRE));
         assert!(!feed(&mut log, DELETE, &Vote::No));
         assert!(!feed(&mut log, ACQUIRE, &Vote::No));
         assert!(log.is_empty());
@@ -218,8 +238,8 @@ mod tests {
 
     #[test]
     fn a_key_known_before_the_delete_needs_one_delete_only() {
-        for key in [Key::Granted, Key::Unknown, Key::Absent] {
-            let mut log = log(key);
+        for coming in [Coming::Nothing, Coming::Unknown] {
+            let mut log = log(coming);
             assert!(!feed(&mut log, DELETE, &Vote::No));
             assert!(log.is_empty());
         }
@@ -233,7 +253,7 @@ mod tests {
             let full = log.open(
                 NodeId::new(0),
                 Token::from_bytes([0; 20]),
-                Key::Absent,
+                Coming::Nothing,
                 CommandId::new(number),
                 at(number),
             );

@@ -5,11 +5,21 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use redlock_core::{
-    Cause, CauseKind, Command, Config, DriftFactor, Event, Fault, FencingToken, Instant, Intent, LeaseMachine,
-    LeaseSpec, Output, ReleaseOutcome, Reply, Token, Ttl, quorum,
+    Cause, CauseKind, Command, Config, Event, Fault, FencingToken, Instant, Intent, LeaseMachine, LeaseSpec,
+    LeaseState, Output, ReleaseOutcome, Reply, Token, Ttl,
 };
 
 use super::tally::Tally;
+
+/// What a world is like.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    /// For each node, whether its keys expire as early as the drift allows.
+    pub(crate) fast_nodes: Vec<bool>,
+    pub(crate) drift_percent: u64,
+    pub(crate) fenced: bool,
+    pub(crate) punctual: bool,
+}
 
 /// Everything there is, on one exact clock of milliseconds.
 pub(crate) struct World {
@@ -18,6 +28,7 @@ pub(crate) struct World {
     pub(crate) tally: Tally,
     nodes: Vec<Node>,
     wire: Vec<Flight>,
+    drift_percent: u64,
     fences: BTreeSet<FencingToken>,
     /// What a machine has claimed that was not true.
     pub(crate) false_claim: Option<String>,
@@ -29,7 +40,7 @@ pub(crate) struct World {
 struct Node {
     key: Option<(Token, u64)>,
     counter: i64,
-    /// Its clock runs as fast as the drift factor allows, so that keys expire as early as they may.
+    /// Its keys expire as early as the drift allows, not after their full ttl.
     fast: bool,
 }
 
@@ -57,11 +68,13 @@ pub(crate) enum Kind {
 }
 
 impl World {
-    pub(crate) fn new(nodes: &[bool], fenced: bool, punctual: bool, configs: Vec<Config>) -> Self {
+    pub(crate) fn new(plan: &Plan, configs: Vec<Config>) -> Self {
+        let nodes = &plan.fast_nodes;
         let names: Vec<_> = (0..nodes.len()).map(|index| format!("n{index}").into()).collect();
         let contender = |(config, number): (Config, u8)| {
             let spec = LeaseSpec::new("lock", names.clone(), config).unwrap();
-            let spec = if fenced && nodes.len() == 1 { spec.with_fencing("fence").unwrap() } else { spec };
+            let spec =
+                if plan.fenced && nodes.len() == 1 { spec.with_fencing("fence").unwrap() } else { spec };
             LeaseMachine::new(spec, Token::from_bytes([number; Token::LEN]), u64::from(number))
         };
         Self {
@@ -70,9 +83,10 @@ impl World {
             tally: Tally::default(),
             nodes: nodes.iter().map(|&fast| Node { key: None, counter: 0, fast }).collect(),
             wire: Vec::new(),
+            drift_percent: plan.drift_percent,
             fences: BTreeSet::new(),
             false_claim: None,
-            punctual,
+            punctual: plan.punctual,
         }
     }
 
@@ -130,7 +144,7 @@ impl World {
     }
 
     fn observe(&mut self, who: usize, event: &Event) {
-        self.tally.event(event);
+        self.tally.event(who, event);
         match event {
             Event::Acquired { fencing: Some(fence), .. } => {
                 if self.fences.last().is_some_and(|last| last >= fence) {
@@ -141,12 +155,16 @@ impl World {
             Event::Released(ReleaseOutcome::Released) => {
                 let token = self.contenders[who].token();
                 let free = self.nodes.len() - self.bound_to(token);
-                if free < quorum(self.nodes.len()) {
+                if !self.is_majority(free) {
                     self.false_claim = Some(format!("released, but only {free} nodes are free for good"));
                 }
             }
             _ => {}
         }
+    }
+
+    const fn is_majority(&self, nodes: usize) -> bool {
+        nodes * 2 > self.nodes.len()
     }
 
     /// How many nodes hold this token, or may come to hold it by a command that is under way.
@@ -155,7 +173,10 @@ impl World {
         let awaits = |index: usize| {
             self.wire.iter().any(|flight| {
                 let Command { node, intent, .. } = &flight.command;
-                flight.answer.is_none() && node.index() == index && intent.acquires() && intent.token() == token
+                flight.answer.is_none()
+                    && node.index() == index
+                    && intent.acquires()
+                    && intent.token() == token
             })
         };
         self.nodes.iter().enumerate().filter(|(index, node)| holds(node) || awaits(*index)).count()
@@ -194,9 +215,12 @@ impl World {
         if answer.is_some() {
             return;
         }
-        self.tally.execution(command, *overtaken, self.contenders[*contender].token() != command.intent.token());
-        let drift = self.contenders[*contender].spec().config().drift();
-        *answer = Some(self.nodes[command.node.index()].execute(now, drift, &command.intent));
+        self.tally.execution(
+            command,
+            *overtaken,
+            self.contenders[*contender].token() != command.intent.token(),
+        );
+        *answer = Some(self.nodes[command.node.index()].execute(now, self.drift_percent, &command.intent));
         let (given_up, node) = (*given_up, command.node);
         for earlier in self.wire[..position].iter_mut().filter(|earlier| earlier.command.node == node) {
             earlier.overtaken = true;
@@ -269,8 +293,9 @@ impl World {
                 Some((token, expires)) if token == machine.token() => Some(Duration::from_millis(expires)),
                 Some(_) | None => None,
             };
-            let kept = self.nodes.iter().filter_map(until).filter(|until| *until >= end.since_epoch()).count();
-            prop_assert!(kept >= quorum(self.nodes.len()), "held until {end:?}, by {kept} nodes only");
+            let kept =
+                self.nodes.iter().filter_map(until).filter(|until| *until >= end.since_epoch()).count();
+            prop_assert!(self.is_majority(kept), "held until {end:?}, by {kept} nodes only");
         }
         Ok(())
     }
@@ -281,9 +306,29 @@ impl World {
         Ok(())
     }
 
-    /// How many nodes hold any key now.
-    pub(crate) fn keys(&self) -> usize {
-        self.nodes.iter().filter(|node| node.holder(self.now).is_some()).count()
+    /// Once all have stopped and every command is answered, nothing of theirs is left on any node.
+    pub(crate) fn check_leftovers(&mut self, mut random: impl FnMut() -> usize) -> Result<(), TestCaseError> {
+        let now = self.instant();
+        for who in 0..self.contenders.len() {
+            let machine = &mut self.contenders[who];
+            match machine.state() {
+                LeaseState::Held | LeaseState::Lost(_) => prop_assert!(machine.release(now).is_ok()),
+                _ => machine.abandon(now),
+            }
+            self.drain(who);
+        }
+        while let Some(position) = self.pick(Kind::Any, random()) {
+            if random().is_multiple_of(2) { self.answer(position) } else { self.execute(position) }
+        }
+        for machine in &self.contenders {
+            prop_assert!(machine.is_settled(), "{machine:?}");
+        }
+        // What was given up because there was too much of it may stay until it expires.
+        if self.contenders.iter().all(|machine| machine.stats().forgotten_cleanups == 0) {
+            let keys = self.nodes.iter().filter(|node| node.holder(self.now).is_some()).count();
+            prop_assert_eq!(keys, 0, "keys left behind");
+        }
+        Ok(())
     }
 }
 
@@ -292,11 +337,9 @@ impl Node {
         self.key.filter(|(_, expires)| now < *expires).map(|(token, _)| token)
     }
 
-    fn execute(&mut self, now: u64, drift: DriftFactor, intent: &Intent) -> Reply {
-        let lifetime = |ttl: Ttl| match drift.validity(ttl) {
-            Some(validity) if self.fast => u64::try_from(validity.as_millis()).unwrap(),
-            Some(_) | None => ttl.as_millis(),
-        };
+    fn execute(&mut self, now: u64, drift_percent: u64, intent: &Intent) -> Reply {
+        let early = |ttl: u64| if self.fast { (ttl * drift_percent).div_ceil(100) + 2 } else { 0 };
+        let lifetime = |ttl: Ttl| ttl.as_millis().saturating_sub(early(ttl.as_millis()));
         let ours = self.holder(now) == Some(intent.token());
         let free = self.holder(now).is_none();
         match intent {
