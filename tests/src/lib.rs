@@ -1,5 +1,5 @@
 //! Tests of redlock against real servers: the [`harness`] that provides and harms
-//! them, and the [`suite`] that every adapter runs.
+//! them, and the [`suite`](mod@suite) that every adapter runs.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

@@ -1,8 +1,8 @@
 //! What the driver asks of every runtime, asked of async-std.
 
+use redlock_async_std::AsyncStd;
 use redlock_driver::conformance;
 use redlock_tests::harness::shared_primaries;
-use redlock_async_std::AsyncStd;
 
 #[test]
 fn async_std_conforms() {

@@ -66,8 +66,8 @@ mod ttl;
 pub use config::{Config, ConfigBuilder, ConfigError, Renewal};
 pub use drift::DriftFactor;
 pub use error::{
-    AlreadyHeld, Error, ExtendError, FencingUnsupported, LockLost, LossReason, NodeReport, NotAcquired, NotAcquiredReason, NotHeld,
-    Obstacle, Operation, Outcome, QuorumError, ReleaseOutcome,
+    AlreadyHeld, Error, ExtendError, FencingUnsupported, LockLost, LossReason, NodeReport, NotAcquired,
+    NotAcquiredReason, NotHeld, Obstacle, Operation, Outcome, QuorumError, ReleaseOutcome,
 };
 pub use fault::{Cause, CauseKind, Fault};
 pub use id::{CommandId, NodeId};

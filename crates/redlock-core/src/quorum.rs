@@ -27,9 +27,8 @@ mod tests {
     #[test]
     fn any_two_majorities_share_a_node() {
         for nodes in 1..=9_usize {
-            let majorities: Vec<u32> = (0_u32..1 << nodes)
-                .filter(|set| set.count_ones() as usize >= quorum(nodes))
-                .collect();
+            let majorities: Vec<u32> =
+                (0_u32..1 << nodes).filter(|set| set.count_ones() as usize >= quorum(nodes)).collect();
             for a in &majorities {
                 assert!(majorities.iter().all(|b| a & b != 0), "{nodes} nodes");
             }

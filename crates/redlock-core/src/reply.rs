@@ -77,8 +77,19 @@ impl ServerError {
 /// Codes with which a server turns a command away without looking into it, or a script before it has
 /// written anything: the state that they report cannot change while a script runs.
 const REFUSED_UNSEEN: [&str; 13] = [
-    "ASK", "BUSY", "CLUSTERDOWN", "CROSSSLOT", "LOADING", "MASTERDOWN", "MOVED", "NOAUTH", "NOPERM",
-    "NOSCRIPT", "READONLY", "TRYAGAIN", "WRONGPASS",
+    "ASK",
+    "BUSY",
+    "CLUSTERDOWN",
+    "CROSSSLOT",
+    "LOADING",
+    "MASTERDOWN",
+    "MOVED",
+    "NOAUTH",
+    "NOPERM",
+    "NOSCRIPT",
+    "READONLY",
+    "TRYAGAIN",
+    "WRONGPASS",
 ];
 
 /// Codes that refuse a plain command for certain, but may come from the middle of a script.
@@ -208,7 +219,21 @@ mod tests {
     #[test]
     fn odd_fencing_counters_are_faults_of_unknown_outcome() {
         let [_, fenced, ..] = intents();
-        let odd = ["", "0", "00", "01", "+1", "-1", " 1", "1 ", "1.0", "1e3", "0x1", "18446744073709551616", "\u{661}"];
+        let odd = [
+            "",
+            "0",
+            "00",
+            "01",
+            "+1",
+            "-1",
+            " 1",
+            "1 ",
+            "1.0",
+            "1e3",
+            "0x1",
+            "18446744073709551616",
+            "\u{661}",
+        ];
         for reply in odd.into_iter().map(text).chain([Reply::Int(-1), Reply::Int(i64::MIN), Reply::Nil]) {
             let vote = interpret(&fenced, Ok(reply.clone()));
             assert!(matches!(vote, Vote::Fault(Fault::Unknown(_))), "{reply:?}: {vote:?}");

@@ -40,10 +40,11 @@ impl Ttl {
         if duration > Self::MAX {
             return Err(ConfigError::TooLong { field: "ttl", value: duration, max: Self::MAX });
         }
-        u64::try_from(duration.as_millis())
-            .ok()
-            .and_then(Self::from_millis)
-            .ok_or(ConfigError::TooShort { field: "ttl", value: duration, min: Self::MIN })
+        u64::try_from(duration.as_millis()).ok().and_then(Self::from_millis).ok_or(ConfigError::TooShort {
+            field: "ttl",
+            value: duration,
+            min: Self::MIN,
+        })
     }
 
     /// A ttl of this many milliseconds; `None` for zero and above [`Ttl::MAX`].

@@ -33,7 +33,7 @@ fn lossy_scenario() -> impl Strategy<Value = Scenario> {
 /// More cases than usual: a case here is cheap, and what is looked for is rare.
 fn many() -> ProptestConfig {
     let usual = ProptestConfig::default();
-    ProptestConfig { cases: usual.cases.saturating_mul(4), ..usual }
+    ProptestConfig { cases: usual.cases.saturating_mul(3), ..usual }
 }
 
 proptest! {

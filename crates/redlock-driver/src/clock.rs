@@ -48,7 +48,8 @@ impl SuspendAwareClock {
     #[must_use]
     pub fn suspended(&self) -> Duration {
         let seen = self.suspended.load(Ordering::Relaxed);
-        let Some(total) = self.started_with_sleep.and_then(|started| with_sleep()?.checked_sub(started)) else {
+        let Some(total) = self.started_with_sleep.and_then(|started| with_sleep()?.checked_sub(started))
+        else {
             return Duration::from_nanos(seen);
         };
         let ahead = total.saturating_sub(self.awake());

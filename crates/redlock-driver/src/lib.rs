@@ -69,7 +69,8 @@ pub mod shared_api {
     pub use redlock_core::{
         AlreadyHeld, Cause, CauseKind, Config, ConfigBuilder, ConfigError, Error, Fault, FencingToken,
         FencingUnsupported, Instant, LockLost, LossReason, MemoryNode, NodeId, NodeReport, NotAcquired,
-        NotAcquiredReason, NotHeld, Obstacle, Operation, Outcome, Pttl, QuorumError, Renewal, Token, TokenHex, Ttl,
+        NotAcquiredReason, NotHeld, Obstacle, Operation, Outcome, Pttl, QuorumError, Renewal, Token,
+        TokenHex, Ttl,
     };
 
     pub use crate::memory::MemoryServer;

@@ -39,7 +39,9 @@ pub struct NotRunning;
 
 /// A task whose panic ends with it, for executors that would let it out of whatever polls the task. The
 /// panic's message is printed as always.
-pub fn contained(task: impl Future<Output = ()> + Send + 'static) -> impl Future<Output = ()> + Send + 'static {
+pub fn contained(
+    task: impl Future<Output = ()> + Send + 'static,
+) -> impl Future<Output = ()> + Send + 'static {
     // Nothing of the task is looked at after a panic, so it cannot be seen in a broken state.
     AssertUnwindSafe(task).catch_unwind().map(|_| ())
 }

@@ -17,7 +17,10 @@ use crate::aio::dial_settings;
 use crate::{AioConnection, Runtime};
 
 /// Ends when `runtime` says that it is `deadline`, or a little later.
-pub fn sleep_until<R: Runtime>(runtime: &R, deadline: Instant) -> impl Future<Output = ()> + Send + 'static + use<R> {
+pub fn sleep_until<R: Runtime>(
+    runtime: &R,
+    deadline: Instant,
+) -> impl Future<Output = ()> + Send + 'static + use<R> {
     let span = deadline.saturating_since(runtime.now());
     // A timer of no length would still take a turn of the reactor.
     if span.is_zero() {

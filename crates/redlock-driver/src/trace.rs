@@ -36,7 +36,9 @@ pub(crate) fn event<R: Runtime>(cell: &Cell<R>, event: &Event) {
             let fencing = fencing.map(redlock_core::FencingToken::get);
             debug!(resource, attempt, fencing, valid_for = ?valid_for(valid_until), "acquired");
         }
-        Event::AcquireFailed(cause) if cause.is_taken() || cause.reason == NotAcquiredReason::Cancelled => debug!(resource, %cause, "not acquired"),
+        Event::AcquireFailed(cause) if cause.is_taken() || cause.reason == NotAcquiredReason::Cancelled => {
+            debug!(resource, %cause, "not acquired");
+        }
         Event::AcquireFailed(cause) => info!(resource, %cause, "not acquired"),
         Event::AttemptFailed { attempt, cause, .. } => debug!(resource, attempt, %cause, "attempt failed"),
         Event::Extended { valid_until } => debug!(resource, valid_for = ?valid_for(valid_until), "extended"),

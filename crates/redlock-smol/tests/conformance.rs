@@ -1,8 +1,8 @@
 //! What the driver asks of every runtime, asked of smol.
 
 use redlock_driver::conformance;
-use redlock_tests::harness::shared_primaries;
 use redlock_smol::Smol;
+use redlock_tests::harness::shared_primaries;
 
 #[test]
 fn smol_conforms() {

@@ -1,5 +1,7 @@
 //! Nodes that the user brings along: connections of the `redis` crate, a cluster, a transport.
 
+#![allow(clippy::expect_used, reason = "a test fails by panicking")]
+
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +21,8 @@ async fn connections_of_the_redis_crate_are_nodes() {
     let nodes = shared_primaries(3);
     let mut connections = Vec::new();
     for node in &nodes {
-        connections.push(Node::connection(node.address(), AioConnection::from(multiplexed(&node.url()).await)));
+        connections
+            .push(Node::connection(node.address(), AioConnection::from(multiplexed(&node.url()).await)));
     }
     let manager = Manager::redlock(connections, Config::default()).unwrap();
     let key = unique("own");

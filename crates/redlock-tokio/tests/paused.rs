@@ -79,7 +79,8 @@ async fn a_lost_quorum_is_a_lost_lease_at_the_local_deadline() {
 async fn renewal_goes_on_when_a_minority_forgets() {
     let nodes = nodes::<5>();
     let manager = Manager::redlock(&nodes, Config::default()).unwrap();
-    let repairing = manager.lock("repaired").configure(|settings| settings.auto_renew(Renewal::ThirdOfTtl).repair(true));
+    let repairing =
+        manager.lock("repaired").configure(|settings| settings.auto_renew(Renewal::ThirdOfTtl).repair(true));
     let repaired = repairing.acquire().await.unwrap();
     let kept = manager.lock("kept").auto_renew(Renewal::ThirdOfTtl).acquire().await.unwrap();
     sleep(seconds(1)).await;
@@ -97,7 +98,9 @@ async fn renewal_goes_on_when_a_minority_forgets() {
 async fn the_longest_hold_ends_a_lease_that_renewal_would_keep() {
     let nodes = nodes::<3>();
     let manager = Manager::redlock(&nodes, Config::default()).unwrap();
-    let lock = manager.lock("r").configure(|settings| settings.auto_renew(Renewal::ThirdOfTtl).max_hold(seconds(300)));
+    let lock = manager
+        .lock("r")
+        .configure(|settings| settings.auto_renew(Renewal::ThirdOfTtl).max_hold(seconds(300)));
     let lease = lock.acquire().await.unwrap();
     let start = Instant::now();
     assert_eq!(lease.lost().await, LossReason::MaxHold);
@@ -108,7 +111,8 @@ async fn the_longest_hold_ends_a_lease_that_renewal_would_keep() {
 async fn the_strict_mode_gives_up_at_the_first_failed_renewal() {
     let nodes = nodes::<3>();
     let manager = Manager::redlock(&nodes, Config::default()).unwrap();
-    let lock = manager.lock("r").configure(|settings| settings.auto_renew(Renewal::ThirdOfTtl).renew_attempts(1));
+    let lock =
+        manager.lock("r").configure(|settings| settings.auto_renew(Renewal::ThirdOfTtl).renew_attempts(1));
     let lease = lock.acquire().await.unwrap();
     nodes[..2].iter().for_each(|node| node.refuse(true));
     let start = Instant::now();

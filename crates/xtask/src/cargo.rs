@@ -68,7 +68,7 @@ fn parse_package(line: &str) -> Option<Package> {
 }
 
 /// The directory of the workspace's manifest, which is two above this package's own.
-fn workspace_root() -> PathBuf {
+pub(crate) fn workspace_root() -> PathBuf {
     let package = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
     PathBuf::from(package).ancestors().nth(2).map(PathBuf::from).unwrap_or_default()
 }

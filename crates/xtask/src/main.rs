@@ -3,8 +3,11 @@
 #![forbid(unsafe_code)]
 
 mod cargo;
+mod demo;
 mod dependencies;
+mod fuzz;
 mod servers;
+mod sim;
 mod steps;
 mod test;
 
@@ -15,9 +18,20 @@ const HELP: &str = "\
 Usage: cargo xtask TASK
 
 Tasks:
+  demo [--node URL]...
+                  shows what leases do, step by step, in about ten seconds: on five nodes in memory, or on
+                  your own servers, which come to no harm: one, or an odd number from three on
+  fuzz [--target NAME] [--seconds N]
+                  builds the fuzz targets, or one of them, and runs each for N seconds, 60 if not said. Installs
+                  nothing; needs a C++ compiler
+  sim [--seeds N] [--from SEED] [--seed S] [--trace] [--mode NAME]
+                  runs leases through N simulated worlds of trouble, 20000 if not said, from seed SEED on; or
+                  only the one of seed S, and shows it line by line. A mode breaks one assumption, which must
+                  lead to two holders: clock-jump, restart-empty, same-server, old-replies, excess-drift,
+                  reply-time, one-token, twice-sent, stopped-clock
   test [--long]   everything that must hold before a change goes in: formatting, lints, dependency rules,
-                  all tests against real servers, documentation, examples. Provides a redis-server if there
-                  is none. --long also runs the tests that take minutes.
+                  all tests against real servers, documentation, examples, the fuzz corpus and each fuzz target
+                  for a moment. Provides a redis-server if there is none. --long also runs the tests that take minutes.
   help            this text
 
 Environment:
@@ -29,6 +43,9 @@ Environment:
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let outcome = match Task::parse(&arguments) {
+        Ok(Task::Demo(options)) => demo::run(&options),
+        Ok(Task::Fuzz(options)) => fuzz::run(&options),
+        Ok(Task::Sim(options)) => sim::run(&options),
         Ok(Task::Test(options)) => test::run(options),
         Ok(Task::Help) => {
             print!("{HELP}");
@@ -51,6 +68,9 @@ fn main() -> ExitCode {
 /// What the command line asks for.
 #[derive(Debug, PartialEq, Eq)]
 enum Task {
+    Demo(demo::Options),
+    Fuzz(fuzz::Options),
+    Sim(Vec<String>),
     Test(test::Options),
     Help,
 }
@@ -61,6 +81,9 @@ impl Task {
         match words.as_slice() {
             [] => Err("which task?".to_owned()),
             ["help" | "--help" | "-h", ..] | [_, "--help" | "-h", ..] => Ok(Self::Help),
+            ["demo", options @ ..] => demo::Options::parse(options).map(Self::Demo),
+            ["fuzz", options @ ..] => fuzz::Options::parse(options).map(Self::Fuzz),
+            ["sim", ..] => Ok(Self::Sim(arguments[1..].to_vec())),
             ["test", options @ ..] => test::Options::parse(options).map(Self::Test),
             [task, ..] => Err(format!("no such task: {task}")),
         }
@@ -79,6 +102,9 @@ mod tests {
     fn tasks_are_recognised() {
         assert_eq!(parse("test"), Ok(Task::Test(test::Options { long: false })));
         assert_eq!(parse("test --long"), Ok(Task::Test(test::Options { long: true })));
+        assert!(matches!(parse("demo --node redis://a"), Ok(Task::Demo(_))));
+        assert!(matches!(parse("fuzz --seconds 5"), Ok(Task::Fuzz(_))));
+        assert_eq!(parse("sim --seed 1"), Ok(Task::Sim(vec!["--seed".to_owned(), "1".to_owned()])));
         assert_eq!(parse("help"), Ok(Task::Help));
         assert_eq!(parse("test --help"), Ok(Task::Help));
     }

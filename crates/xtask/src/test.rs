@@ -7,6 +7,7 @@ use std::{env, fs, io, thread};
 
 use crate::cargo::{Package, cargo, execute, output, packages};
 use crate::dependencies;
+use crate::fuzz::{self, Smoke};
 use crate::servers::{self, Servers};
 use crate::steps::Steps;
 
@@ -44,10 +45,13 @@ pub(crate) fn run(options: Options) -> Result<(), String> {
     steps.run("documentation", document)?;
     steps.run("examples", || execute(&mut cargo(&["build", "--workspace", "--examples", "--locked"])))?;
 
+    steps.run("fuzz corpus", fuzz::check)?;
+    let smoke = steps.run("fuzz targets", fuzz::smoke)?;
+
     println!("\n==== summary");
     print!("{}", steps.summary());
     println!("servers: {}", servers.description);
-    print!("{}", closing(&not_run));
+    print!("{}", closing(&not_run, &smoke));
     Ok(())
 }
 
@@ -149,14 +153,18 @@ fn in_order(names: &str) -> Vec<String> {
 }
 
 /// The last words, which must not sound like "all" when it was not all.
-fn closing(not_run: &[String]) -> String {
+fn closing(not_run: &[String], smoke: &Smoke) -> String {
+    let (fuzzing, all) = match smoke {
+        Smoke::Ran(targets) => (format!("fuzz targets: {targets}\n"), "all passed\n"),
+        Smoke::NotRun(reason) => (format!("fuzz targets: NOT RUN, {reason}\n"), "all others passed\n"),
+    };
     if not_run.is_empty() {
-        return "all passed\n".to_owned();
+        return fuzzing + all;
     }
     let lines: String = not_run.iter().map(|name| format!("  {name}\n")).collect();
     let count = not_run.len();
     format!(
-        "not run, because they would harm the servers of REDLOCK_REDIS_ADDRS:\n{lines}\
+        "{fuzzing}not run, because they would harm the servers of REDLOCK_REDIS_ADDRS:\n{lines}\
          all others passed, {count} not run\n"
     )
 }
@@ -194,9 +202,12 @@ mod tests {
     fn tests_that_did_not_run_are_listed_once() {
         let names = in_order("b::two\na::one\nb::two\n");
         assert_eq!(names, ["a::one", "b::two"]);
-        let list = closing(&names);
+        let ran = Smoke::Ran("a for 5 s each".to_owned());
+        let list = closing(&names, &ran);
         assert!(list.ends_with(":\n  a::one\n  b::two\nall others passed, 2 not run\n"), "{list}");
-        assert_eq!(closing(&[]), "all passed\n");
+        assert_eq!(closing(&[], &ran), "fuzz targets: a for 5 s each\nall passed\n");
+        let not_run = Smoke::NotRun("no compiler");
+        assert_eq!(closing(&[], &not_run), "fuzz targets: NOT RUN, no compiler\nall others passed\n");
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! One program, three runtimes, the same servers: leases that know nothing of each other's runtime keep each
 //! other out all the same.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -47,7 +49,7 @@ fn leases_of_three_runtimes_exclude_each_other() {
             })
         },
         {
-            let (urls, key, counter) = (urls.clone(), key.clone(), Arc::clone(&counter));
+            let counter = Arc::clone(&counter);
             thread::spawn(move || smol::block_on(take_turns::<redlock_smol::Smol>(urls, key, counter)))
         },
     ];
@@ -65,8 +67,12 @@ fn leases_of_two_runtimes_are_held_side_by_side() {
     let (one, other) = (unique("side"), unique("side"));
     let ttl = Duration::from_millis(500);
     let tokio = tokio::runtime::Runtime::new().unwrap();
-    let first = manager::<redlock_tokio::Tokio>(&urls).lock(one.as_str()).ttl(ttl).auto_renew(Renewal::ThirdOfTtl);
-    let second = manager::<redlock_async_std::AsyncStd>(&urls).lock(other.as_str()).ttl(ttl).auto_renew(Renewal::ThirdOfTtl);
+    let first =
+        manager::<redlock_tokio::Tokio>(&urls).lock(one.as_str()).ttl(ttl).auto_renew(Renewal::ThirdOfTtl);
+    let second = manager::<redlock_async_std::AsyncStd>(&urls)
+        .lock(other.as_str())
+        .ttl(ttl)
+        .auto_renew(Renewal::ThirdOfTtl);
     let first_lease = tokio.block_on(first.acquire()).unwrap();
     let second_lease = async_std::task::block_on(second.acquire()).unwrap();
     thread::sleep(5 * ttl);

@@ -6,7 +6,7 @@
 //! The names `a1` to `a20` are those of cases that went wrong for users of some lock library; each says
 //! what a user does and what must come of it.
 //!
-//! [`suite!`]: crate::suite
+//! [`suite!`]: macro@crate::suite
 
 #![allow(
     clippy::unwrap_used,

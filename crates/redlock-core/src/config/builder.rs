@@ -199,15 +199,24 @@ mod tests {
         let cases = [
             (Config::builder().ttl(Duration::ZERO), "ttl 0ns is too short: it must be at least 4ms"),
             (Config::builder().ttl(ms(3)), "ttl 3ms is too short: it must be at least 4ms"),
-            (Config::builder().ttl(ms(10)).drift_factor(0.9), "ttl 10ms is too short: it must be at least 30ms"),
+            (
+                Config::builder().ttl(ms(10)).drift_factor(0.9),
+                "ttl 10ms is too short: it must be at least 30ms",
+            ),
             (Config::builder().attempts(0), "attempts is 0: it must be at least 1"),
             (Config::builder().renew_attempts(0), "renew_attempts is 0: it must be at least 1"),
             (
                 Config::builder().operation_timeout(Duration::ZERO),
                 "operation_timeout 0ns is too short: it must be at least 1ms",
             ),
-            (Config::builder().max_hold(Duration::ZERO), "max_hold 0ns is too short: it must be at least 1ms"),
-            (Config::builder().auto_renew(Duration::ZERO), "auto_renew 0ns is too short: it must be at least 1ms"),
+            (
+                Config::builder().max_hold(Duration::ZERO),
+                "max_hold 0ns is too short: it must be at least 1ms",
+            ),
+            (
+                Config::builder().auto_renew(Duration::ZERO),
+                "auto_renew 0ns is too short: it must be at least 1ms",
+            ),
             (
                 Config::builder().ttl(ms(1_000)).auto_renew(ms(988)),
                 "auto_renew 988ms is too long: it must be at most 987.999999ms",

@@ -147,7 +147,11 @@ mod tests {
             .into_iter()
             .zip(names)
             .zip(0..)
-            .map(|((outcome, name), index)| NodeReport { node: NodeId::new(index), name: name.into(), outcome })
+            .map(|((outcome, name), index)| NodeReport {
+                node: NodeId::new(index),
+                name: name.into(),
+                outcome,
+            })
             .collect();
         QuorumError { operation: Operation::Acquire, succeeded: 1, required: 2, nodes }
     }
@@ -166,7 +170,9 @@ mod tests {
              node 2 (redis-c:6379): no answer in 500 ms"
         );
         let not_acquired = NotAcquired::from(error);
-        assert!(not_acquired.to_string().starts_with("not acquired, too few nodes reachable: acquire: 1 of 2"));
+        assert!(
+            not_acquired.to_string().starts_with("not acquired, too few nodes reachable: acquire: 1 of 2")
+        );
     }
 
     #[test]

@@ -60,8 +60,10 @@ impl LeaseMachine {
     /// Asks for `ttl` from now on. Ends with [`Event::Extended`] or [`Event::ExtendFailed`].
     ///
     /// The ttl becomes that of later automatic renewals too. It may be shorter than before: then the
-    /// lease counts as ending that early from the moment of asking, because any node may have set it. An
-    /// extension never creates a key and takes no new fencing token.
+    /// lease counts as ending that early from the moment of asking, because any node may have set it. It
+    /// may also be granted for less than was asked: a shorter extension or renewal that is still
+    /// unanswered can come into effect after this one. An extension never creates a key and takes no new
+    /// fencing token.
     ///
     /// # Errors
     /// Nothing was sent if this fails: [`Error::Config`] for a ttl out of bounds, [`Error::NotHeld`],

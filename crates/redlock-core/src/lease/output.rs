@@ -46,7 +46,8 @@ pub enum Event {
     },
     /// An extension ended: done.
     Extended {
-        /// When the lease ends now.
+        /// When the lease ends now; see [`LeaseMachine::extend`](crate::LeaseMachine::extend) for when
+        /// that is sooner than was asked for.
         valid_until: Instant,
     },
     /// An extension ended: not done.

@@ -88,11 +88,13 @@ impl LeaseMachine {
     /// One pass of compare-and-delete over every node, never repeated by the acquire's policy. It answers
     /// as soon as the verdict is certain, and the rest goes on behind it:
     ///
-    /// - [`ReleaseOutcome::Released`] when a quorum is free of our token and no node that had granted it
-    ///   turns out to have lost it, or a quorum deleted it.
+    /// - [`ReleaseOutcome::Released`] when a quorum is free of our token for good and no node that had
+    ///   granted it turns out to have lost it, or a quorum deleted it. "Not there" does not make a node
+    ///   free whose acquire is unanswered: that may still come.
     /// - [`ReleaseOutcome::AlreadyExpired`] when the nodes that can have held our token until now are
     ///   fewer than a quorum, and at once when the lease was lost before.
-    /// - [`Event::ReleaseFailed`] when, by the operation timeout, too few nodes are known to be free.
+    /// - [`Event::ReleaseFailed`] when too few nodes are known to be free by the operation timeout, or
+    ///   none of the others can become so.
     ///
     /// "Not there" from a node that never granted the key is no evidence of loss.
     ///

@@ -35,7 +35,7 @@ struct Undo {
 enum Acquire {
     /// Not answered yet.
     Open(CommandId),
-    /// Carried out, perhaps after the delete that was to undo it.
+    /// Carried out, as far as anybody knows, and perhaps after the delete that was to undo it.
     Late,
     /// Its fate was known when the delete was sent, or it will never be carried out.
     Settled,

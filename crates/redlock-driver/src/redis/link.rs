@@ -97,7 +97,9 @@ impl<R: Connect> Link<R> {
 
     /// Dials one connection more, for a question that is to stand in no lease's way. Takes as long as it
     /// takes.
-    pub(crate) fn dial(&self) -> impl Future<Output = Result<R::Connection, Cause>> + Send + 'static + use<R> {
+    pub(crate) fn dial(
+        &self,
+    ) -> impl Future<Output = Result<R::Connection, Cause>> + Send + 'static + use<R> {
         let (runtime, client) = (self.runtime.clone(), self.client.clone());
         async move {
             let password = client.get_connection_info().redis_settings().password();

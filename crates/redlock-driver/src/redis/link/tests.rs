@@ -340,7 +340,10 @@ async fn a_command_is_not_passed_on_for_ever() {
         settle_all().await;
     }
     let fault = sent.now_or_never().unwrap().unwrap().unwrap_err();
-    assert!(matches!(&fault, Fault::NotExecuted(cause) if cause.kind() == CauseKind::Disconnected), "{fault:?}");
+    assert!(
+        matches!(&fault, Fault::NotExecuted(cause) if cause.kind() == CauseKind::Disconnected),
+        "{fault:?}"
+    );
     assert!(bench.dialled() >= 2);
 }
 

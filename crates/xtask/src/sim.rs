@@ -1,0 +1,9 @@
+//! `cargo xtask sim`: the simulator, built for speed.
+
+use crate::cargo::{cargo, execute};
+
+/// Runs the simulator. It reads its own options.
+pub(crate) fn run(options: &[String]) -> Result<(), String> {
+    let mut command = cargo(&["run", "--release", "--locked", "--quiet", "--package", "redlock-sim", "--"]);
+    execute(command.args(options))
+}

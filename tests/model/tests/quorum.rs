@@ -1,0 +1,88 @@
+//! Three nodes. At most so many of the six connections are behind when time goes on; two are enough for the
+//! narrowest case, in which the majorities of two clients share a single node.
+
+use redlock_model::{Fact, Grain, Plan, Setup, is_long, verify};
+
+fn three(horizon: u8, behind: usize, holder: Plan, facts: &[Fact]) -> Setup {
+    let setup = Setup::new(3, horizon, [holder, Plan::once()]);
+    Setup { grain: Grain::Coarse, behind, facts: facts.to_vec(), ..setup }
+}
+
+#[test]
+fn contention() {
+    verify(&three(3, 2, Plan::once(), &[Fact::Acquired, Fact::NotAcquired, Fact::LostExpired]), 0);
+}
+
+#[test]
+fn contention_for_longer() {
+    if is_long() {
+        verify(&three(4, 2, Plan::once(), &[Fact::Acquired, Fact::NotAcquired, Fact::LostExpired]), 0);
+    }
+}
+
+#[test]
+fn contention_with_half_of_the_connections_behind() {
+    if is_long() {
+        verify(&three(2, 3, Plan::once(), &[Fact::Acquired, Fact::NotAcquired]), 0);
+    }
+}
+
+#[test]
+fn second_attempt() {
+    let holder = Plan { attempts: 2, ..Plan::once() };
+    verify(&three(4, 1, holder, &[Fact::AcquiredLater, Fact::NotAcquired, Fact::LostExpired]), 0);
+}
+
+#[test]
+fn second_attempt_with_more_behind() {
+    if is_long() {
+        let holder = Plan { attempts: 2, ..Plan::once() };
+        verify(&three(3, 2, holder, &[Fact::AcquiredLater, Fact::NotAcquired]), 0);
+    }
+}
+
+/// Both try twice, so that they can share out the nodes between them and meet again.
+#[test]
+fn split_votes() {
+    if is_long() {
+        let rival = Plan { attempts: 2, ..Plan::once() };
+        let holder = Plan { releases: true, ..rival.clone() };
+        let facts = vec![Fact::AcquiredLater, Fact::Released, Fact::LostExpired];
+        let setup = Setup::new(3, 4, [holder, rival]);
+        verify(&Setup { grain: Grain::Coarse, behind: 1, facts, ..setup }, 0);
+    }
+}
+
+#[test]
+fn extension() {
+    let holder = Plan { extensions: 1, ..Plan::once() };
+    verify(&three(4, 1, holder, &[Fact::Extended, Fact::Shortened, Fact::LostExpired]), 0);
+}
+
+#[test]
+fn extension_with_more_behind() {
+    if is_long() {
+        let holder = Plan { extensions: 1, ..Plan::once() };
+        verify(&three(3, 2, holder, &[Fact::Extended, Fact::NotExtended]), 0);
+    }
+}
+
+#[test]
+fn renewal() {
+    let holder = Plan { renewal: Some(1), ..Plan::once() };
+    verify(&three(3, 1, holder, &[Fact::Renewed]), 0);
+}
+
+#[test]
+fn release_and_abandon() {
+    let holder = Plan { releases: true, abandons: true, ..Plan::once() };
+    verify(&three(3, 1, holder, &[Fact::Released, Fact::Cancelled, Fact::LostClosed]), 0);
+}
+
+#[test]
+fn release_with_more_behind() {
+    if is_long() {
+        let holder = Plan { releases: true, ..Plan::once() };
+        verify(&three(3, 2, holder, &[Fact::Released, Fact::NotReleased, Fact::AlreadyExpired]), 0);
+    }
+}

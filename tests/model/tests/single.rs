@@ -1,0 +1,145 @@
+//! One node, moments taken apart as finely as can be.
+
+use redlock_model::{Clocks, Fact, Order, Plan, Setup, Timers, Trouble, is_long, verify};
+
+/// May do everything.
+fn busy() -> Plan {
+    Plan { attempts: 2, extensions: 1, releases: true, abandons: true, ..Plan::once() }
+}
+
+/// Tries twice, and gives back.
+fn rival() -> Plan {
+    Plan { attempts: 2, releases: true, ..Plan::once() }
+}
+
+fn everything(horizon: u8) -> Setup {
+    let facts = vec![
+        Fact::AcquiredLater,
+        Fact::NotAcquired,
+        Fact::Cancelled,
+        Fact::Extended,
+        Fact::Shortened,
+        Fact::NotExtended,
+        Fact::LostExpired,
+        Fact::LostClosed,
+        Fact::Released,
+        Fact::AlreadyExpired,
+        Fact::NotReleased,
+    ];
+    Setup { facts, ..Setup::new(1, horizon, [busy(), rival()]) }
+}
+
+#[test]
+fn everything_at_once() {
+    verify(&everything(4), 0);
+}
+
+#[test]
+fn everything_at_once_for_longer() {
+    if is_long() {
+        verify(&everything(5), 0);
+    }
+}
+
+/// A connection for each command: all orders of commands, and all orders of answers.
+fn reordered(horizon: u8) -> Setup {
+    let rival = Plan { attempts: 2, ..Plan::once() };
+    let holder = Plan { abandons: true, ..rival.clone() };
+    let facts = vec![Fact::AcquiredLater, Fact::Cancelled, Fact::LostClosed, Fact::DeletedAgain];
+    Setup { order: Order::Any, facts, ..Setup::new(1, horizon, [holder, rival]) }
+}
+
+#[test]
+fn reordered_attempts() {
+    verify(&reordered(3), 0);
+}
+
+#[test]
+fn reordered_attempts_for_longer() {
+    if is_long() {
+        verify(&reordered(4), 0);
+    }
+}
+
+/// Extensions to a shorter and to a longer ttl that overtake each other, and a release that overtakes both.
+#[test]
+fn reordered_extensions() {
+    let holder = Plan { extensions: 2, releases: true, ..Plan::once() };
+    let facts = vec![Fact::Extended, Fact::Shortened, Fact::NotExtended, Fact::Released];
+    verify(&Setup { order: Order::Any, facts, ..Setup::new(1, 4, [holder, Plan::once()]) }, 0);
+}
+
+/// Clients that are busy with something else when a timer is due.
+#[test]
+fn late_timers() {
+    let holder = Plan { attempts: 2, extensions: 1, releases: true, ..Plan::once() };
+    let facts =
+        vec![Fact::AcquiredLater, Fact::ExpiredWhileAcquiring, Fact::AlreadyExpired, Fact::LostExpired];
+    verify(&Setup { timers: Timers::Late, facts, ..Setup::new(1, 4, [holder, Plan::once()]) }, 0);
+}
+
+/// Keys that go at any time that the drift allows.
+#[test]
+fn free_clocks() {
+    let holder = Plan { attempts: 2, extensions: 1, releases: true, ..Plan::once() };
+    let facts = vec![Fact::AcquiredLater, Fact::Extended, Fact::LostExpired, Fact::AlreadyExpired];
+    verify(&Setup { clocks: Clocks::Free, facts, ..Setup::new(1, 4, [holder, Plan::once()]) }, 0);
+}
+
+/// A ttl that leaves time to try a renewal again.
+#[test]
+fn renewal() {
+    let holder = Plan { renewal: Some(1), releases: true, abandons: true, ..Plan::once() };
+    let facts = vec![Fact::Renewed, Fact::NotRenewed, Fact::LostExpired, Fact::LostClosed, Fact::Released];
+    verify(&Setup { ttl: 4, timeout: 1, facts, ..Setup::new(1, 4, [holder, Plan::once()]) }, 0);
+}
+
+/// An extension that has to wait for a renewal, and changes what the next one asks for.
+#[test]
+fn renewal_and_extension() {
+    let holder = Plan { renewal: Some(1), extensions: 1, ..Plan::once() };
+    let facts = vec![Fact::Renewed, Fact::Extended, Fact::Shortened, Fact::NotExtended];
+    verify(&Setup { facts, ..Setup::new(1, 4, [holder, Plan::once()]) }, 0);
+}
+
+#[test]
+fn fencing() {
+    let holder = Plan { attempts: 2, releases: true, ..Plan::once() };
+    let facts = vec![Fact::AcquiredLater, Fact::LostExpired, Fact::Released];
+    verify(&Setup { fenced: true, facts, ..Setup::new(1, 4, [holder, rival()]) }, 0);
+}
+
+/// One handle, two leases one after the other.
+#[test]
+fn second_lease_of_one_handle() {
+    let holder = Plan { acquires: 2, releases: true, abandons: true, ..Plan::once() };
+    let facts = vec![Fact::Acquired, Fact::Released, Fact::AlreadyExpired, Fact::LostClosed];
+    verify(&Setup { fenced: true, facts, ..Setup::new(1, 4, [holder, Plan::once()]) }, 0);
+}
+
+/// As many attempts as fit into a time.
+#[test]
+fn patience() {
+    let patient = Plan { within: Some(3), releases: true, abandons: true, ..Plan::once() };
+    let facts = vec![Fact::AcquiredLater, Fact::NotAcquired, Fact::Cancelled];
+    verify(&Setup { facts, ..Setup::new(1, 4, [patient, rival()]) }, 0);
+}
+
+/// A connection that breaks, so that its successor overtakes what is left on it, and a node that refuses.
+#[test]
+fn broken_connections() {
+    let holder = Plan { attempts: 2, releases: true, ..Plan::once() };
+    let facts = vec![Fact::AcquiredLater, Fact::NotReleased, Fact::DeletedAgain];
+    let trouble = Trouble { breaks: 1, refusals: 1 };
+    verify(&Setup { trouble, facts, ..Setup::new(1, 3, [holder, Plan::once()]) }, 0);
+}
+
+#[test]
+fn broken_connections_and_extension() {
+    if is_long() {
+        let holder = Plan { attempts: 2, extensions: 1, releases: true, ..Plan::once() };
+        let facts = vec![Fact::Extended, Fact::NotExtended, Fact::NotReleased];
+        let trouble = Trouble { breaks: 1, refusals: 1 };
+        verify(&Setup { trouble, facts, ..Setup::new(1, 3, [holder, Plan::once()]) }, 0);
+    }
+}
