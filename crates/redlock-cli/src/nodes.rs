@@ -111,7 +111,13 @@ fn password_of(variable: Result<String, env::VarError>) -> Result<Option<String>
 
 fn target(url: &str, password: Option<&str>) -> Result<Target, Failure> {
     // The library's errors show no credentials; those of the client may.
-    let name = url.into_node(&Tokio::default())?.name().to_string();
+    let node = url.into_node(&Tokio::default());
+    if node.is_err() && cfg!(not(feature = "tls")) && WITH_TLS.iter().any(|scheme| url.starts_with(scheme)) {
+        return Err(Failure::usage(
+            "rediss:// needs TLS, and this program was built without: build it with --features tls",
+        ));
+    }
+    let name = node?.name().to_string();
     let refused = || Failure::usage(format!("node {name}: the address cannot be used"));
     let client = redis::Client::open(url).map_err(|_| refused())?;
     let info = client.get_connection_info().clone();
@@ -123,6 +129,8 @@ fn target(url: &str, password: Option<&str>) -> Result<Target, Failure> {
     let client = redis::Client::open(info).map_err(|_| refused())?;
     Ok(Target { name, client })
 }
+
+const WITH_TLS: [&str; 2] = ["rediss://", "valkeys://"];
 
 #[cfg(test)]
 mod tests {
@@ -169,6 +177,14 @@ mod tests {
         assert_eq!(password("redis://user@a").as_deref(), Some("sesame"));
         assert_eq!(password("redis://:own@a").as_deref(), Some("own"));
         assert_eq!(target("redis://user@A:1/3", None).unwrap().name, "a:1");
+    }
+
+    #[test]
+    fn tls_works_or_is_asked_for() {
+        match target("rediss://user@a", None) {
+            Ok(target) => assert_eq!((target.name.as_str(), cfg!(feature = "tls")), ("a:6379", true)),
+            Err(failure) => assert!(failure.message.contains("--features tls"), "{}", failure.message),
+        }
     }
 
     #[test]

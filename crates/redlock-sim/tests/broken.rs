@@ -68,7 +68,7 @@ fn every_mode_that_is_unsafe_has_a_test_here() {
 /// nodes share a node, and each node is one server that gives a key to one client.
 #[test]
 fn two_nodes_that_are_one_server_for_everybody_do_not_make_two_holders() {
-    let findings = Batch { from: 0, seeds: 3_000, mode: Mode::SharedServer }.run();
+    let findings = Batch { from: 0, seeds: 1_500, mode: Mode::SharedServer }.run();
     assert_eq!(findings.violation, None);
     assert!(findings.summary.times(Mark::Renewed) > 100);
 }

@@ -3,7 +3,7 @@
 
 use redlock_sim::{Batch, Mark, Mode};
 
-const SEEDS: u64 = 4_000;
+const SEEDS: u64 = 2_500;
 
 #[test]
 fn no_promise_is_broken_and_everything_has_happened() {

@@ -74,7 +74,7 @@ pub(crate) fn workspace_root() -> PathBuf {
 }
 
 /// A command as one would type it.
-fn show(command: &Command) -> String {
+pub(crate) fn show(command: &Command) -> String {
     let program = command.get_program().to_string_lossy();
     // The toolchain's directory is of no interest.
     let program = if program.ends_with("/cargo") { "cargo".to_owned() } else { quote(&program) };

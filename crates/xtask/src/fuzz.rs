@@ -4,11 +4,12 @@
 //! No tool is needed for this but cargo, in its stable version, and a C++ compiler for libFuzzer. What
 //! cargo-fuzz passes to the compiler to have coverage counted is passed here.
 
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::{env, fs};
+use std::{env, fs, io};
 
-use crate::cargo::{cargo, execute, output, workspace_root};
+use crate::cargo::{cargo, execute, output, show, workspace_root};
 
 /// What the command line chooses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,13 +123,40 @@ fn fuzz(target: &str, seconds: u32) -> Result<(), String> {
     command.arg(format!("-max_total_time={seconds}"));
     command.arg(format!("-artifact_prefix={}/", artifacts.display()));
     command.arg(&found).arg(format!("fuzz/corpus/{target}"));
-    execute(&mut command).map_err(|error| {
+    watch(&mut command).map_err(|error| {
         format!(
             "{error}\nThe input is in {}. Once its cause is removed, it belongs into fuzz/corpus/{target}, where \
              every test run replays it.",
             artifacts.display()
         )
     })
+}
+
+/// Runs a target and passes on what it says, but for the dictionary that libFuzzer recommends to itself.
+fn watch(command: &mut Command) -> Result<(), String> {
+    let shown = show(command);
+    println!("$ {shown}");
+    let failed = |error: io::Error| format!("`{shown}` cannot be run: {error}");
+    let mut child = command.stderr(Stdio::piped()).spawn().map_err(failed)?;
+    let output = child.stderr.take().map(BufReader::new);
+    without_dictionary(output.into_iter().flat_map(BufRead::lines).map_while(Result::ok), |line| {
+        println!("{line}")
+    });
+    match child.wait().map_err(failed)? {
+        status if status.success() => Ok(()),
+        status => Err(format!("`{shown}`: {status}")),
+    }
+}
+
+fn without_dictionary(lines: impl Iterator<Item = String>, mut pass_on: impl FnMut(&str)) {
+    let mut in_dictionary = false;
+    for line in lines {
+        in_dictionary |= line.starts_with("###### Recommended dictionary");
+        if !in_dictionary {
+            pass_on(&line);
+        }
+        in_dictionary &= !line.starts_with("###### End of recommended dictionary");
+    }
 }
 
 /// A cargo command on the fuzz crate, which is a workspace of its own.
@@ -190,6 +218,15 @@ mod tests {
         for target in targets {
             assert!(workspace_root().join("fuzz/corpus").join(&target).is_dir(), "{target}");
         }
+    }
+
+    #[test]
+    fn dictionary_is_left_out() {
+        let said = "seed\n###### Recommended dictionary. ######\n\"1\" # Uses: 2\n\
+                    ###### End of recommended dictionary. ######\nstat";
+        let mut shown = Vec::new();
+        without_dictionary(said.lines().map(str::to_owned), |line| shown.push(line.to_owned()));
+        assert_eq!(shown, ["seed", "stat"]);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 mod cargo;
 mod demo;
 mod dependencies;
+mod dist;
 mod fuzz;
 mod servers;
 mod sim;
@@ -21,6 +22,7 @@ Tasks:
   demo [--node URL]...
                   shows what leases do, step by step, in about ten seconds: on five nodes in memory, or on
                   your own servers, which come to no harm: one, or an odd number from three on
+  dist            builds the program redlock and puts it into target/dist, with completions and manual pages
   fuzz [--target NAME] [--seconds N]
                   builds the fuzz targets, or one of them, and runs each for N seconds, 60 if not said. Installs
                   nothing; needs a C++ compiler
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let outcome = match Task::parse(&arguments) {
         Ok(Task::Demo(options)) => demo::run(&options),
+        Ok(Task::Dist) => dist::run(),
         Ok(Task::Fuzz(options)) => fuzz::run(&options),
         Ok(Task::Sim(options)) => sim::run(&options),
         Ok(Task::Test(options)) => test::run(options),
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
 #[derive(Debug, PartialEq, Eq)]
 enum Task {
     Demo(demo::Options),
+    Dist,
     Fuzz(fuzz::Options),
     Sim(Vec<String>),
     Test(test::Options),
@@ -82,6 +86,7 @@ impl Task {
             [] => Err("which task?".to_owned()),
             ["help" | "--help" | "-h", ..] | [_, "--help" | "-h", ..] => Ok(Self::Help),
             ["demo", options @ ..] => demo::Options::parse(options).map(Self::Demo),
+            ["dist"] => Ok(Self::Dist),
             ["fuzz", options @ ..] => fuzz::Options::parse(options).map(Self::Fuzz),
             ["sim", ..] => Ok(Self::Sim(arguments[1..].to_vec())),
             ["test", options @ ..] => test::Options::parse(options).map(Self::Test),
@@ -103,6 +108,7 @@ mod tests {
         assert_eq!(parse("test"), Ok(Task::Test(test::Options { long: false })));
         assert_eq!(parse("test --long"), Ok(Task::Test(test::Options { long: true })));
         assert!(matches!(parse("demo --node redis://a"), Ok(Task::Demo(_))));
+        assert_eq!(parse("dist"), Ok(Task::Dist));
         assert!(matches!(parse("fuzz --seconds 5"), Ok(Task::Fuzz(_))));
         assert_eq!(parse("sim --seed 1"), Ok(Task::Sim(vec!["--seed".to_owned(), "1".to_owned()])));
         assert_eq!(parse("help"), Ok(Task::Help));

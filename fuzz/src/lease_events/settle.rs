@@ -52,8 +52,9 @@ fn deadline(contender: &Contender, now: Instant) -> Instant {
             now.saturating_add(attempt * (attempts + 1)).saturating_add(round / 10)
         }
         Some(Patience::Until(end)) => now.saturating_add(round).max(end).saturating_add(round / 10),
-        // A release is one round. An extension may have to wait for another one.
-        None => now.saturating_add(2 * round),
+        // An extension may have to wait for another round.
+        None if contender.promises().extension_pending() => now.saturating_add(2 * round),
+        None => now.saturating_add(round),
     }
 }
 

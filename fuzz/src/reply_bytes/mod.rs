@@ -2,11 +2,13 @@
 
 mod oracle;
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::mem;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Waker};
 
-use futures_util::FutureExt;
 use redis::{Cmd, RedisResult, Value, parse_redis_value};
 use redlock_core::{
     CauseKind, Command, CommandId, Fault, Instant, Intent, NodeId, Reply, Token, Ttl, Vote, interpret,
@@ -114,8 +116,13 @@ impl Canned {
             intent: intent.clone(),
         };
         let before = self.calls.load(Ordering::Relaxed);
-        let reply = self.nodes.send(&command).now_or_never().expect("an answer that is there at once");
-        (reply, self.calls.load(Ordering::Relaxed) - before)
+        let mut sent = pin!(self.nodes.send(&command));
+        let mut context = Context::from_waker(Waker::noop());
+        let reply = (0..10).find_map(|_| match sent.as_mut().poll(&mut context) {
+            Poll::Ready(reply) => Some(reply),
+            Poll::Pending => None,
+        });
+        (reply.expect("an answer after a few polls"), self.calls.load(Ordering::Relaxed) - before)
     }
 }
 
@@ -129,7 +136,12 @@ struct Line {
 impl Connection for Line {
     fn call(&self, _: Cmd) -> impl Future<Output = RedisResult<Value>> + Send + 'static {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        let answer = RedisResult::clone(&self.answer);
-        async { answer }
+        let mut answer = Some(RedisResult::clone(&self.answer));
+        let mut under_way = true;
+        // Nobody answers before the command is on its way. An error that comes at once means just that.
+        poll_fn(move |_| match mem::take(&mut under_way) {
+            true => Poll::Pending,
+            false => answer.take().map_or(Poll::Pending, Poll::Ready),
+        })
     }
 }

@@ -141,7 +141,11 @@ pub async fn a6_the_four_ways_to_fail_are_told_apart<R: Adapter>() {
     let manager = redlock::<R, _>(urls(&nodes), config);
     let watch = Stopwatch::start();
     let waited = refusal(manager.lock(key.clone()).acquire_within(ms(200)).await.unwrap_err());
-    assert_eq!(waited.reason, NotAcquiredReason::WaitedInVain { seen: Obstacle::Taken });
+    // On a busy machine the last attempt may be cut short before all nodes have refused it.
+    assert!(
+        matches!(waited.reason, NotAcquiredReason::WaitedInVain { seen: Obstacle::Taken | Obstacle::Mixed }),
+        "{waited}"
+    );
     assert!(watch.elapsed() >= ms(100) && watch.elapsed() < ms(1_500), "{:?}", watch.elapsed());
     assert_eq!(outcomes(&waited).len(), 3);
     let once = refusal(manager.lock(key.clone()).acquire_within(ms(0)).await.unwrap_err());

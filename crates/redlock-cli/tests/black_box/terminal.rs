@@ -204,3 +204,21 @@ fn a_hang_up_ends_the_command() {
     assert_eq!(session.finish(), 1);
     assert!(files.exists("hup") && !is_anywhere(&resource, &nodes));
 }
+
+#[test]
+fn a_watched_status_is_a_table_that_changes_in_place() {
+    let (nodes, urls) = shared(1);
+    let resource = unique("cli:live");
+    let mut command = crate::support::redlock();
+    command.arg("status").args(crate::support::node_options(&urls)).args(["--resource", &resource]);
+    let mut session = Pty::start(command.args(["--watch", "--interval", "50ms"]));
+    session.expect("\u{1b}[Hnode");
+    session.expect("is free");
+    nodes[0].set_px(&resource, "0123456789abcdef", ms(60_000));
+    session.expect("is held by 01234567…");
+    session.expect("\u{1b}[J\u{1b}[Hnode");
+    session.type_in("\x03");
+    // Nobody's lease depends on it: it dies of the signal like any other program.
+    session.finish();
+    nodes[0].del(&resource);
+}

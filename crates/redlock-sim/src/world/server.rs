@@ -1,6 +1,5 @@
 //! A server: a real model node, and what the simulator has to know around it.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use redlock_core::{Fault, Instant, MemoryNode, Pttl, Reply};
@@ -27,8 +26,8 @@ pub(crate) struct Server {
     pub(crate) condition: Condition,
     /// Names the trouble that it is in, or was last in.
     pub(crate) trouble: u64,
-    /// Requests that the node has, by ticket.
-    requests: BTreeMap<u64, Request>,
+    /// Requests that the node has, with their tickets. Hardly ever more than one.
+    requests: Vec<(u64, Request)>,
     tickets: u64,
 }
 
@@ -48,7 +47,7 @@ impl Server {
             drift_ppm,
             condition: Condition::Well,
             trouble: 0,
-            requests: BTreeMap::new(),
+            requests: Vec::new(),
             tickets: 0,
         }
     }
@@ -61,7 +60,7 @@ impl Server {
         self.tickets += 1;
         match self.node.submit(instant(now), self.tickets, &request.command) {
             Ok(()) => {
-                self.requests.insert(self.tickets, request);
+                self.requests.push((self.tickets, request));
                 Ok(())
             }
             Err(fault) => Err(Box::new((request, fault))),
@@ -72,8 +71,8 @@ impl Server {
     pub(crate) fn next_answer(&mut self, now: u64) -> Option<(Request, Result<Reply, Fault>)> {
         loop {
             let (ticket, result) = self.node.poll(instant(now))?;
-            if let Some(request) = self.requests.remove(&ticket) {
-                return Some((request, result));
+            if let Some(place) = self.requests.iter().position(|(other, _)| *other == ticket) {
+                return Some((self.requests.swap_remove(place).1, result));
             }
         }
     }
