@@ -119,7 +119,7 @@ fn fuzz(target: &str, seconds: u32) -> Result<(), String> {
     let mut command = Command::new(target_dir().join(host()?).join("release").join(target));
     command.current_dir(workspace_root());
     // An input that takes seconds is a finding too.
-    command.args(["-verbosity=0", "-print_final_stats=1", "-timeout=10", "-max_len=512"]);
+    command.args(["-verbosity=0", "-print_funcs=0", "-print_final_stats=1", "-timeout=10", "-max_len=512"]);
     command.arg(format!("-max_total_time={seconds}"));
     command.arg(format!("-artifact_prefix={}/", artifacts.display()));
     command.arg(&found).arg(format!("fuzz/corpus/{target}"));
@@ -139,9 +139,9 @@ fn watch(command: &mut Command) -> Result<(), String> {
     let failed = |error: io::Error| format!("`{shown}` cannot be run: {error}");
     let mut child = command.stderr(Stdio::piped()).spawn().map_err(failed)?;
     let output = child.stderr.take().map(BufReader::new);
-    without_dictionary(output.into_iter().flat_map(BufRead::lines).map_while(Result::ok), |line| {
-        println!("{line}")
-    });
+    let lines = output.into_iter().flat_map(|output| output.split(b'\n')).map_while(Result::ok);
+    let lines = lines.map(|line| String::from_utf8_lossy(&line).into_owned());
+    without_dictionary(lines, |line| println!("{line}"));
     match child.wait().map_err(failed)? {
         status if status.success() => Ok(()),
         status => Err(format!("`{shown}`: {status}")),

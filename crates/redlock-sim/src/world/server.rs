@@ -42,14 +42,7 @@ impl Server {
         let mut node = MemoryNode::new();
         node.jump_clock_forward(Duration::from_nanos(offset_ms * MS));
         node.set_clock_drift(Instant::EPOCH, drift_ppm);
-        Self {
-            node,
-            drift_ppm,
-            condition: Condition::Well,
-            trouble: 0,
-            requests: Vec::new(),
-            tickets: 0,
-        }
+        Self { node, drift_ppm, condition: Condition::Well, trouble: 0, requests: Vec::new(), tickets: 0 }
     }
 
     /// Takes a request in. What the server does at once comes out of [`next_answer`](Self::next_answer).
