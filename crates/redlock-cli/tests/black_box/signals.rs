@@ -125,7 +125,8 @@ fn a_signal_that_is_ignored_from_the_start_stays_so() {
     // What nohup does.
     let inner = run_script(&urls, &unique("cli:nohup"), &[], &script);
     let mut command = std::process::Command::new("sh");
-    command.args(["-c", "trap '' HUP; exec \"$@\"", "sh"]).arg(inner.get_program()).args(inner.get_args());
+    // Without the `env` around it, which would undo that.
+    command.args(["-c", "trap '' HUP; exec \"$@\"", "sh"]).args(inner.get_args().skip(1));
     let mut running = Running::start(&mut command);
     let child = files.await_pid("pid");
     running.signal(Signal::HUP);

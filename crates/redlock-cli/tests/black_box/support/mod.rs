@@ -15,9 +15,13 @@ use std::time::Duration;
 
 use redlock_tests::harness::{Primary, Server, shared_primaries};
 
+/// For `env`: whoever runs the tests in the background may ignore signals, and what is ignored is passed on.
+pub(crate) const DEFAULT_SIGNALS: &str = "--default-signal=HUP,INT,QUIT,TERM";
+
 /// The built program, in an environment that names no nodes and no password.
 pub(crate) fn redlock() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_redlock"));
+    let mut command = Command::new("env");
+    command.args([DEFAULT_SIGNALS, env!("CARGO_BIN_EXE_redlock")]);
     for name in ["REDLOCK_NODES", "REDLOCK_PASSWORD", "REDLOCK_FENCING_TOKEN", "NO_COLOR"] {
         command.env_remove(name);
     }

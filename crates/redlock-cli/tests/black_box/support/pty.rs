@@ -26,8 +26,12 @@ impl Pty {
         let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
         let terminal = OpenOptions::new().read(true).write(true).open(name).unwrap();
 
-        let mut session = Command::new("setsid");
-        session.arg("--ctty").arg(command.get_program()).args(command.get_args()).env("TERM", "dumb");
+        let mut session = Command::new("env");
+        session
+            .args([super::DEFAULT_SIGNALS, "setsid", "--ctty"])
+            .arg(command.get_program())
+            .args(command.get_args())
+            .env("TERM", "dumb");
         for (variable, value) in command.get_envs() {
             match value {
                 Some(value) => session.env(variable, value),
