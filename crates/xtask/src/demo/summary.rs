@@ -18,7 +18,7 @@ pub(super) fn show(demo: &Demo, taken: Duration) -> Result<(), Failure> {
     for (count, meaning) in [
         (acquired, "leases acquired, of which"),
         (released, "were released in time, and"),
-        (lost, "were lost (expired, refused by the nodes, or dropped)"),
+        (lost, "were lost (expired, or refused by the nodes)"),
         (sum(|stats| stats.not_acquired), "requests ended without a lease, as they should have"),
         (sum(|stats| stats.attempts_failed), "attempts failed, and were followed by another"),
         (sum(|stats| stats.renewed), "renewals, and"),
