@@ -29,6 +29,8 @@ struct Extension {
     ttl: Ttl,
     /// What a yes is worth: see [`Record::answer_extension`].
     worth: Ttl,
+    /// One that was sent later has been answered yes.
+    overtaken: bool,
 }
 
 /// What may put our key at a node from now on.
@@ -123,7 +125,7 @@ impl Record {
         }
         let under_way = self.extensions.iter().map(|open| open.ttl).chain(self.stray);
         let worth = under_way.fold(ttl, Ttl::min);
-        self.extensions.push(Extension { id, ttl, worth });
+        self.extensions.push(Extension { id, ttl, worth, overtaken: false });
     }
 
     pub(super) fn awaits_extension(&self, id: CommandId) -> bool {
@@ -135,17 +137,19 @@ impl Record {
     /// The result is the ttl that a yes is worth: no more than that of a shorter extension that was
     /// under way when this one was sent, since that may come into effect after it. An answer to the
     /// other one that has come meanwhile does not help: nobody knows which of the two was carried out
-    /// first.
+    /// first. For the same reason a "not there" that was asked for earlier than a yes is no evidence that
+    /// the key is gone: it may be from before the acquire was carried out.
     pub(super) fn answer_extension(&mut self, id: CommandId, vote: &Vote) -> Option<Ttl> {
         let position = self.extensions.iter().position(|open| open.id == id)?;
-        let Extension { ttl, worth, .. } = self.extensions.remove(position);
+        let Extension { ttl, worth, overtaken, .. } = self.extensions.remove(position);
         match vote {
             // This answers the acquire as well, if that is still open.
             Vote::Yes(_) => {
                 self.denied = false;
                 self.key = Key::Granted;
+                self.extensions.iter_mut().take(position).for_each(|earlier| earlier.overtaken = true);
             }
-            Vote::No => self.denied = true,
+            Vote::No => self.denied |= !overtaken,
             Vote::Fault(Fault::Unknown(_)) => self.keep_stray(ttl),
             Vote::Fault(Fault::NotExecuted(_)) => {}
         }
@@ -202,6 +206,20 @@ mod tests {
         assert_eq!(record.answer_extension(CommandId::new(0), &Vote::Yes(None)), None);
         for number in 1..=MAX_OPEN_EXTENSIONS as u64 {
             assert_eq!(record.answer_extension(CommandId::new(number), &Vote::Yes(None)), Some(ttl(10)));
+        }
+    }
+
+    #[test]
+    fn not_there_is_no_evidence_when_a_later_extension_was_answered_yes() {
+        let (earlier, later) = (CommandId::new(2), CommandId::new(3));
+        for overtaken in [false, true] {
+            let mut record = Record { key: Key::Asked(CommandId::new(1)), ..Record::new() };
+            record.ask_extension(earlier, ttl(9));
+            record.ask_extension(later, ttl(9));
+            let (yes, no) = if overtaken { (later, earlier) } else { (earlier, later) };
+            let _ = record.answer_extension(yes, &Vote::Yes(None));
+            let _ = record.answer_extension(no, &Vote::No);
+            assert_eq!(record.may_hold(), overtaken);
         }
     }
 

@@ -8,11 +8,12 @@ mod exclusion;
 mod expiry;
 mod fencing;
 mod leftover;
+mod refusal;
 mod terminal;
 mod verdict;
 mod wakeup;
 
-use redlock_core::{Command, Event, Instant, LeaseMachine, Patience, ReleaseOutcome};
+use redlock_core::{Command, Event, Instant, LeaseMachine, LossReason, Patience, ReleaseOutcome};
 
 use crate::Mode;
 use crate::options::Options;
@@ -172,6 +173,7 @@ impl Oracle {
             Event::Released(ReleaseOutcome::Released) if !self.repeats => {
                 self.verdict.released(stage, handle)
             }
+            Event::Lost { reason: LossReason::Refused } => refusal::check(stage, handle),
             _ => Ok(()),
         }
     }
