@@ -94,7 +94,7 @@ impl LeaseMachine {
             match machine.phase {
                 Phase::Idle => {}
                 Phase::Lost(_) => machine.take_back(|_, _| {}),
-                Phase::Acquiring(_) | Phase::Held(_) | Phase::Releasing(_) => return Err(AlreadyHeld),
+                Phase::Acquiring(_) | Phase::Held(_) | Phase::Releasing => return Err(AlreadyHeld),
             }
             machine.phase = Phase::Acquiring(Acquiring {
                 patience,
@@ -113,7 +113,7 @@ impl LeaseMachine {
     /// is under way goes on.
     pub fn abandon(&mut self, now: Instant) {
         self.input(now, |machine| match &machine.phase {
-            Phase::Idle | Phase::Releasing(_) => {}
+            Phase::Idle | Phase::Releasing => {}
             Phase::Acquiring(acquiring) => {
                 if acquiring.stage == Stage::Asking {
                     machine.take_back(|_, _| {});
@@ -198,7 +198,7 @@ impl LeaseMachine {
                 if self.now < valid_until {
                     let made = match &self.phase {
                         Phase::Acquiring(acquiring) => acquiring.made,
-                        Phase::Idle | Phase::Held(_) | Phase::Lost(_) | Phase::Releasing(_) => return,
+                        Phase::Idle | Phase::Held(_) | Phase::Lost(_) | Phase::Releasing => return,
                     };
                     self.hold(valid_until, made);
                 } else {
@@ -270,7 +270,7 @@ impl LeaseMachine {
         let quorum = self.round.failure(&self.spec, self.now);
         let (expired, patience) = match &self.phase {
             Phase::Acquiring(acquiring) => (acquiring.expired, acquiring.patience),
-            Phase::Idle | Phase::Held(_) | Phase::Lost(_) | Phase::Releasing(_) => {
+            Phase::Idle | Phase::Held(_) | Phase::Lost(_) | Phase::Releasing => {
                 (false, Patience::Attempts(1))
             }
         };

@@ -83,7 +83,7 @@ impl LeaseMachine {
                     Ok(())
                 }
                 Phase::Lost(reason) => Err(LockLost { reason: *reason }.into()),
-                Phase::Idle | Phase::Acquiring(_) | Phase::Releasing(_) => Err(NotHeld.into()),
+                Phase::Idle | Phase::Acquiring(_) | Phase::Releasing => Err(NotHeld.into()),
             }
         })
     }

@@ -94,6 +94,8 @@ pub struct LeaseMachine {
     phase: Phase,
     round: Round,
     records: Vec<Record>,
+    /// While releasing: what each node had of ours when the delete went out. Empty otherwise.
+    grips: Vec<Grip>,
     undo: UndoLog,
     outbox: Outbox,
     stats: Uncounted,
@@ -105,8 +107,8 @@ enum Phase {
     Acquiring(Acquiring),
     Held(Holding),
     Lost(LossReason),
-    /// The verdict is still open. What each node had of ours when the delete went out.
-    Releasing(Vec<Grip>),
+    /// The verdict is still open.
+    Releasing,
 }
 
 /// Where a machine stands.
@@ -145,7 +147,8 @@ impl LeaseMachine {
             phase: Phase::Idle,
             round: Round::new(nodes),
             records: (0..nodes).map(|_| Record::new()).collect(),
-            undo: UndoLog::default(),
+            grips: Vec::with_capacity(nodes),
+            undo: UndoLog::for_nodes(nodes),
             outbox: Outbox::with_capacity(Self::max_outputs(nodes)),
             stats: Uncounted::default(),
             spec,
@@ -171,7 +174,7 @@ impl LeaseMachine {
         let phase = match &self.phase {
             Phase::Acquiring(acquiring) => acquiring.next_timeout(),
             Phase::Held(holding) => Some(holding.next_timeout(self.round.live)),
-            Phase::Idle | Phase::Lost(_) | Phase::Releasing(_) => None,
+            Phase::Idle | Phase::Lost(_) | Phase::Releasing => None,
         };
         let forget = self.undo.next_forget().map(|at| (at, TimerKind::Forget));
         [round, phase, forget].into_iter().flatten().min()
@@ -195,7 +198,7 @@ impl LeaseMachine {
             match &machine.phase {
                 Phase::Acquiring(_) => machine.acquire_timeout(),
                 Phase::Held(_) => machine.hold_timeout(),
-                Phase::Releasing(_) => machine.decide_release(),
+                Phase::Releasing => machine.decide_release(),
                 Phase::Idle | Phase::Lost(_) => {}
             }
         });
@@ -244,7 +247,7 @@ impl LeaseMachine {
         });
         match (answered, &self.phase) {
             // Stragglers of earlier attempts say nothing about this lease.
-            (Some(answered), Phase::Releasing(_)) if answered.token == self.token() => {
+            (Some(answered), Phase::Releasing) if answered.token == self.token() => {
                 self.answer_release(answered, id, vote);
             }
             (Some(answered), Phase::Acquiring(_)) if answered.what == What::Acquire => {
@@ -265,7 +268,7 @@ impl LeaseMachine {
             Phase::Acquiring(_) => LeaseState::Acquiring,
             Phase::Held(_) => LeaseState::Held,
             Phase::Lost(reason) => LeaseState::Lost(*reason),
-            Phase::Releasing(_) => LeaseState::Releasing,
+            Phase::Releasing => LeaseState::Releasing,
         }
     }
 
@@ -274,7 +277,7 @@ impl LeaseMachine {
     pub fn valid_until(&self) -> Option<Instant> {
         match &self.phase {
             Phase::Held(holding) => Some(holding.end()),
-            Phase::Idle | Phase::Acquiring(_) | Phase::Lost(_) | Phase::Releasing(_) => None,
+            Phase::Idle | Phase::Acquiring(_) | Phase::Lost(_) | Phase::Releasing => None,
         }
     }
 

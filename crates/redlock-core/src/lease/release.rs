@@ -1,7 +1,5 @@
 //! Giving the lease back, and the verdict on how that went.
 
-use alloc::vec::Vec;
-
 use super::record::{Coming, Key, Record};
 use super::round::{Ballot, Round};
 use super::undo::{Answered, What};
@@ -104,10 +102,11 @@ impl LeaseMachine {
         self.input(now, |machine| match machine.phase {
             Phase::Held(_) => {
                 machine.end_extension(ExtendError::NotHeld(NotHeld));
-                let grips: Vec<Grip> = machine.records.iter().map(Grip::from).collect();
+                machine.grips.clear();
+                machine.grips.extend(machine.records.iter().map(Grip::from));
                 machine.round.begin(Operation::Release, machine.now, machine.operation_deadline());
                 machine.take_back(Round::ask);
-                machine.phase = Phase::Releasing(grips);
+                machine.phase = Phase::Releasing;
                 Ok(())
             }
             Phase::Lost(_) => {
@@ -115,15 +114,14 @@ impl LeaseMachine {
                 machine.end_release(Event::Released(ReleaseOutcome::AlreadyExpired));
                 Ok(())
             }
-            Phase::Idle | Phase::Acquiring(_) | Phase::Releasing(_) => Err(NotHeld),
+            Phase::Idle | Phase::Acquiring(_) | Phase::Releasing => Err(NotHeld),
         })
     }
 }
 
 impl LeaseMachine {
     pub(super) fn answer_release(&mut self, answered: Answered, id: CommandId, vote: Vote) {
-        let Phase::Releasing(grips) = &mut self.phase else { return };
-        if let Some(grip) = grips.get_mut(answered.node.index()) {
+        if let Some(grip) = self.grips.get_mut(answered.node.index()) {
             match answered.what {
                 What::Acquire => grip.answer_acquire(&vote),
                 What::Repair => grip.answer_repair(&vote),
@@ -141,8 +139,10 @@ impl LeaseMachine {
     }
 
     pub(super) fn decide_release(&mut self) {
-        let Phase::Releasing(grips) = &self.phase else { return };
-        let count = Count::of(&self.round, grips, self.now);
+        if self.phase != Phase::Releasing {
+            return;
+        }
+        let count = Count::of(&self.round, &self.grips, self.now);
         let required = self.spec.quorum();
         let verdict = if count.possible < required {
             Some(Event::Released(ReleaseOutcome::AlreadyExpired))
@@ -161,6 +161,7 @@ impl LeaseMachine {
 
     fn end_release(&mut self, event: Event) {
         self.round.live = false;
+        self.grips.clear();
         self.phase = Phase::Idle;
         self.outbox.tell(event);
     }

@@ -66,6 +66,11 @@ pub(super) enum What {
 }
 
 impl UndoLog {
+    /// An empty log, with room for a release and for an attempt that failed before it.
+    pub(super) fn for_nodes(nodes: usize) -> Self {
+        Self { entries: VecDeque::with_capacity(2 * nodes) }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
