@@ -384,4 +384,6 @@ fn no_runtime() -> Cause {
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[cfg(test)]
+mod guard_tests;
+#[cfg(test)]
 mod tests;
