@@ -127,6 +127,7 @@ macro_rules! suite {
                 sound_nodes_give_nothing_to_say,
                 one_server_under_two_names_is_found,
                 shards_of_one_cluster_are_found,
+                a_clock_that_is_off_is_found,
                 what_is_wrong_with_a_server_is_named,
                 nodes_that_do_not_answer_are_named_in_time,
             ]

@@ -132,7 +132,7 @@ fn hand_over<R: Connect>(link: &Link<R>, wire: &Arc<Wire<R::Connection>>, waitin
     let handed = if at >= command.deadline && !is_delete(&command.intent) {
         Err(too_late())
     } else {
-        link.check(&command).and_then(|()| wire.admit(&command)).map(|ticket| {
+        link.check(at, &command).and_then(|()| wire.admit(&command)).map(|ticket| {
             let mut call: Pin<Box<dyn Future<Output = Answer> + Send>> = Box::pin(ticket.carry_out(command));
             // The first poll gives the command its place in the connection's order. Whoever waits polls
             // from there on, so nobody need be woken before that.

@@ -133,10 +133,9 @@ impl<R: Connect> Link<R> {
         self.guard.as_ref()
     }
 
-    /// Whether the restart guard lets a command through to the connection that is in use now.
-    pub(super) fn check(&self, command: &Command) -> Result<(), Fault> {
-        let Some(guard) = &self.guard else { return Ok(()) };
-        guard.check(self.runtime.now(), &command.intent)
+    /// Whether the restart guard lets a command through to the connection that was looked at last.
+    pub(super) fn check(&self, now: Instant, command: &Command) -> Result<(), Fault> {
+        self.guard.as_ref().map_or(Ok(()), |guard| guard.check(now, &command.intent))
     }
 
     pub(super) const fn state(&self) -> &Mutex<State<R::Connection>> {
@@ -179,6 +178,7 @@ impl<R: Connect> Link<R> {
 
     /// Finds the command its place, and sends a delete along behind unanswered acquires of its token.
     fn place(self: &Arc<Self>, command: &Command) -> Placed<R::Connection> {
+        let now = self.runtime.now();
         let (behind, placed, dial) = {
             let mut state = lock(&self.state);
             let behind = state.behind(command);
@@ -186,7 +186,7 @@ impl<R: Connect> Link<R> {
             let (placed, dial) = match &mut state.phase {
                 // Under this lock the connection is the one that the guard has looked at last.
                 Phase::Up(wire) => {
-                    (self.check(command).and_then(|()| wire.admit(command)).map(Placed::On), None)
+                    (self.check(now, command).and_then(|()| wire.admit(command)).map(Placed::On), None)
                 }
                 Phase::Dialling(queue) => {
                     (queue.push(number, command).map(|fate| Placed::Waits(number, fate)), None)
