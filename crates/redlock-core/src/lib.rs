@@ -23,7 +23,7 @@
 //! Nothing tells a process that it was paused. Between looking at the lease and acting on it, any amount
 //! of time may pass; only a [`FencingToken`] checked by the protected resource closes that gap. A node
 //! that restarts without its data within a ttl, or a replica promoted before it had heard of a lock, has
-//! forgotten what it granted.
+//! forgotten what it granted; [`Quarantine`] is for the first of these.
 //!
 //! # Reading on
 //!
