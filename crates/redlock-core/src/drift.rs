@@ -65,6 +65,16 @@ impl DriftFactor {
         Duration::from_millis(self.drift_ms(ttl))
     }
 
+    /// The longest ttl for which `ttl + drift` fits into `span`.
+    #[must_use]
+    pub(crate) fn longest_ttl_within(self, span: Duration) -> Duration {
+        // ttl + ceil(ttl * n / d) + GRAIN <= span, solved for whole numbers.
+        let room = span.as_millis().saturating_sub(u128::from(GRAIN_MS)).min(u128::from(u64::MAX));
+        let sum = u128::from(self.numerator) + u128::from(self.denominator);
+        let longest = room * u128::from(self.denominator) / sum;
+        u64::try_from(longest).map_or(Duration::MAX, Duration::from_millis)
+    }
+
     /// `ttl - drift`, or `None` when nothing is left.
     #[must_use]
     pub fn validity(self, ttl: Ttl) -> Option<Duration> {
@@ -160,6 +170,19 @@ mod tests {
             let (n, d) = (i128::from(factor.numerator), i128::from(factor.denominator));
             let exact = i128::from(millis) * (d - n) - 2 * d;
             prop_assert!(validity.as_millis() as i128 * d <= exact.max(0));
+        }
+
+        #[test]
+        fn the_longest_ttl_within_a_span_is_the_longest(
+            factor in 0.0..0.999_999_f64,
+            millis in 4..1_000_000_000_u64,
+        ) {
+            let factor = DriftFactor::new(factor).unwrap();
+            let span = Duration::from_millis(millis);
+            let longest = factor.longest_ttl_within(span).as_millis() as u64;
+            prop_assert!(longest >= 1);
+            let needs = |millis| Duration::from_millis(millis) + factor.drift(ttl(millis));
+            prop_assert!(needs(longest) <= span && needs(longest + 1) > span);
         }
 
         #[test]

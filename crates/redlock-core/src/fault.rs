@@ -60,6 +60,9 @@ pub enum CauseKind {
     Overloaded,
     /// The connection was closed on our side.
     Closed,
+    /// The node may have forgotten what it granted, and gives no votes for a while: see
+    /// [`Quarantine`](crate::Quarantine). Nothing was sent.
+    Quarantined,
 }
 
 impl Cause {
@@ -95,6 +98,28 @@ impl Cause {
             _ => None,
         }
     }
+
+    /// What to do when a server answers with this error; `None` for a cause that is no server's error, or
+    /// one that says it itself.
+    #[must_use]
+    pub fn remedy(&self) -> Option<&'static str> {
+        Some(match self.code()? {
+            "READONLY" => "name the primary instead of this replica",
+            "LOADING" => "wait until the server has read its data",
+            "MASTERDOWN" => "this replica has lost its primary: name a primary instead",
+            "MISCONF" => "the server cannot save its data: look at its log and disk",
+            "OOM" => "the server is out of memory: raise maxmemory, or remove data",
+            "NOREPLICAS" => "the server has too few replicas to take writes: see min-replicas-to-write",
+            "BUSY" => "the server is busy with a script: end it with SCRIPT KILL",
+            "NOPERM" => "give the user the rights that docs/operations.md lists",
+            "NOAUTH" => "add user and password to the node's URL",
+            "WRONGPASS" => "correct user and password in the node's URL",
+            "CLUSTERDOWN" | "MOVED" | "ASK" | "CROSSSLOT" | "TRYAGAIN" => {
+                "this is part of a Redis Cluster: use it as one logical node, through a cluster connection"
+            }
+            _ => return None,
+        })
+    }
 }
 
 impl fmt::Display for Cause {
@@ -108,6 +133,7 @@ impl fmt::Display for Cause {
             CauseKind::UnexpectedReply => "unexpected reply",
             CauseKind::Overloaded => "too many unanswered commands",
             CauseKind::Closed => "connection closed",
+            CauseKind::Quarantined => "in quarantine",
         };
         match &self.detail {
             Some(detail) => write!(f, "{kind}: {detail}"),

@@ -23,7 +23,7 @@
 //! Nothing tells a process that it was paused. Between looking at the lease and acting on it, any amount
 //! of time may pass; only a [`FencingToken`] checked by the protected resource closes that gap. A node
 //! that restarts without its data within a ttl, or a replica promoted before it had heard of a lock, has
-//! forgotten what it granted.
+//! forgotten what it granted; [`Quarantine`] is for the first of these.
 //!
 //! # Reading on
 //!
@@ -55,6 +55,7 @@ mod id;
 mod intent;
 mod lease;
 mod memory;
+mod quarantine;
 mod quorum;
 mod reply;
 pub mod script;
@@ -74,6 +75,7 @@ pub use id::{CommandId, NodeId};
 pub use intent::{Command, Intent};
 pub use lease::{Event, LeaseMachine, LeaseState, MachineStats, Output, Patience, TimerKind};
 pub use memory::{MemoryNode, Pttl};
+pub use quarantine::Quarantine;
 pub use quorum::quorum;
 pub use reply::{Reply, ServerError, Vote, interpret};
 pub use spec::LeaseSpec;

@@ -33,6 +33,7 @@ mod clock;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod drive;
+mod guarded_memory;
 mod lease;
 mod lock;
 mod lost;

@@ -167,6 +167,10 @@ fn describe<R: Runtime>(
     builder: &ConfigBuilder,
 ) -> Result<LeaseSpec, Error> {
     let config = builder.clone().build()?;
+    // The nodes have the manager's.
+    if config.restart_guard() != manager.config().restart_guard() {
+        return Err(ConfigError::PerManager { field: "restart_guard" }.into());
+    }
     let spec = LeaseSpec::new(Arc::clone(resource), Arc::clone(manager.names()), config)?;
     let Some(fencing) = fencing else { return Ok(spec) };
     let spec = spec.with_fencing(Arc::clone(fencing))?;

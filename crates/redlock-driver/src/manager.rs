@@ -40,7 +40,8 @@ impl<R: Runtime + Default> Manager<R> {
     /// The only mode with fencing tokens. A lease is as available and as durable as that Redis is.
     ///
     /// # Errors
-    /// [`ConfigError::InvalidNode`] for an address that cannot be used.
+    /// [`ConfigError::InvalidNode`] for an address that cannot be used,
+    /// [`ConfigError::RestartGuardUnsupported`] for a node on which the restart guard cannot be kept.
     pub fn single(node: impl IntoNode<R>, config: Config) -> Result<Self, ConfigError> {
         Self::single_on(R::default(), node, config)
     }
@@ -51,7 +52,8 @@ impl<R: Runtime + Default> Manager<R> {
     /// # Errors
     /// [`ConfigError::NodeCount`] for fewer than three nodes or an even number,
     /// [`ConfigError::DuplicateNode`] for an address given twice, [`ConfigError::InvalidNode`] for one
-    /// that cannot be used.
+    /// that cannot be used, [`ConfigError::RestartGuardUnsupported`] for one on which the restart guard
+    /// cannot be kept.
     pub fn redlock<N: IntoNode<R>>(
         nodes: impl IntoIterator<Item = N>,
         config: Config,
@@ -67,7 +69,7 @@ impl<R: Runtime> Manager<R> {
     /// As for [`single`](Self::single).
     pub fn single_on(runtime: R, node: impl IntoNode<R>, config: Config) -> Result<Self, ConfigError> {
         let node = node.into_node(&runtime)?;
-        Ok(Self::new(runtime, [node].into(), config))
+        Self::new(runtime, [node].into(), config)
     }
 
     /// [`redlock`](Self::redlock) on a runtime handle of your own.
@@ -84,16 +86,20 @@ impl<R: Runtime> Manager<R> {
         if nodes.len() < 3 {
             return Err(ConfigError::NodeCount { given: nodes.len() });
         }
-        let manager = Self::new(runtime, nodes, config);
+        let manager = Self::new(runtime, nodes, config)?;
         // The count and the names are checked where every lease is described.
         LeaseSpec::new("resource", Arc::clone(&manager.inner.names), manager.inner.config.clone())?;
         Ok(manager)
     }
 
-    fn new(runtime: R, nodes: Arc<[Node]>, config: Config) -> Self {
+    fn new(runtime: R, nodes: Arc<[Node]>, config: Config) -> Result<Self, ConfigError> {
+        let nodes = match config.restart_guard() {
+            None => nodes,
+            Some(guard) => nodes.iter().map(|node| node.guarded(guard)).collect::<Result<_, _>>()?,
+        };
         let names = nodes.iter().map(|node| Arc::clone(node.name())).collect();
         let (tasks, counters) = (Arc::new(Tasks::new()), Arc::default());
-        Self { inner: Arc::new(Inner { runtime, nodes, names, config, tasks, counters }) }
+        Ok(Self { inner: Arc::new(Inner { runtime, nodes, names, config, tasks, counters }) })
     }
 
     /// Describes a lease on `resource`, which is the key that it stands under. Nothing is sent yet; a

@@ -4,9 +4,11 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use redlock_core::{Command, ConfigError, Fault, Reply};
 
+use crate::guarded_memory::GuardedMemory;
 use crate::redis::{Connect, Connection, Link, Shared, node_name, parse_url};
 use crate::topology::{self, Clock};
 use crate::{MemoryServer, Runtime, Transport};
@@ -67,6 +69,13 @@ impl Node {
 
     pub(crate) const fn is_cluster(&self) -> bool {
         self.cluster
+    }
+
+    /// The same node, with connections of its own and a restart guard.
+    pub(crate) fn guarded(&self, guard: Duration) -> Result<Self, ConfigError> {
+        let unsupported = || ConfigError::RestartGuardUnsupported { node: self.name.as_ref().into() };
+        let link = self.link.guarded(guard).ok_or_else(unsupported)?;
+        Ok(Self { name: Arc::clone(&self.name), link, cluster: self.cluster })
     }
 
     pub(crate) fn close(&self) {
@@ -142,6 +151,11 @@ trait NodeLink: Send + Sync {
 
     fn close(&self) {}
 
+    /// The same with a restart guard; `None` where a restart cannot be seen.
+    fn guarded(&self, _: Duration) -> Option<Arc<dyn NodeLink>> {
+        None
+    }
+
     /// Asks the server about itself, if there is one. Takes as long as it takes.
     fn survey(&self, _: Clock) -> Survey {
         Box::pin(std::future::ready(Ok(None)))
@@ -155,6 +169,10 @@ impl<R: Connect> NodeLink for Arc<Link<R>> {
 
     fn close(&self) {
         Link::close(self);
+    }
+
+    fn guarded(&self, guard: Duration) -> Option<Arc<dyn NodeLink>> {
+        Some(Arc::new(Self::new(Link::guarded(self, guard))))
     }
 
     fn survey(&self, clock: Clock) -> Survey {
@@ -185,6 +203,23 @@ impl<T: Transport> NodeLink for Own<T> {
 impl<R: Runtime> NodeLink for (R, MemoryServer) {
     fn send(&self, command: &Command) -> Answer {
         Box::pin(self.1.send(&self.0, command))
+    }
+
+    fn guarded(&self, guard: Duration) -> Option<Arc<dyn NodeLink>> {
+        Some(Arc::new(GuardedMemory::new(self.0.clone(), self.1.clone(), guard)))
+    }
+}
+
+impl<R: Runtime> NodeLink for GuardedMemory<R> {
+    fn send(&self, command: &Command) -> Answer {
+        match self.check(command) {
+            Ok(()) => Box::pin(self.server().send(self.runtime(), command)),
+            Err(fault) => Box::pin(std::future::ready(Err(fault))),
+        }
+    }
+
+    fn guarded(&self, guard: Duration) -> Option<Arc<dyn NodeLink>> {
+        Some(Arc::new(Self::new(self.runtime().clone(), self.server().clone(), guard)))
     }
 }
 

@@ -10,8 +10,9 @@ Usage: cargo xtask sim [--seeds N] [--from SEED] [--seed S] [--trace] [--mode NA
   --seed S      run this one only
   --trace       with --seed: show what happens, line by line
   --mode NAME   break an assumption, and expect two holders:
-                clock-jump, restart-empty, same-server, old-replies, excess-drift, reply-time,
-                one-token, twice-sent, stopped-clock; or shared-server, which is harmless
+                clock-jump, restart-empty, short-guard, same-server, old-replies, excess-drift,
+                reply-time, one-token, twice-sent, stopped-clock; or shared-server, which is
+                harmless, or guarded-restart, which restart guards make up for
 ";
 
 /// How many scenarios are run unless somebody says otherwise.

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// What a scenario takes for granted. All modes but two break something that leases rest on, and must
-/// lead to two holders at the same time.
+/// What a scenario takes for granted. All modes but three break something that leases rest on, and
+/// must lead to two holders at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Mode {
@@ -15,6 +15,11 @@ pub enum Mode {
     ClockJump,
     /// Servers restart without their data and come back at once.
     RestartEmpty,
+    /// The same, but all clients have a restart guard for the longest ttl that there is. That makes up for
+    /// it: servers give no votes until what they forgot has expired.
+    GuardedRestart,
+    /// The same with a guard of a quarter of a ttl, which is too short.
+    ShortGuard,
     /// For some of the clients, two of the nodes are one server. For others they are two.
     SameServer,
     /// Two of the nodes are one server, for everybody. This costs availability and does not lead to two
@@ -37,10 +42,12 @@ pub enum Mode {
 
 impl Mode {
     /// Every mode.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Sound,
         Self::ClockJump,
         Self::RestartEmpty,
+        Self::GuardedRestart,
+        Self::ShortGuard,
         Self::SameServer,
         Self::SharedServer,
         Self::OldReplies,
@@ -54,7 +61,7 @@ impl Mode {
     /// Whether two holders are to be expected.
     #[must_use]
     pub const fn is_unsafe(self) -> bool {
-        !matches!(self, Self::Sound | Self::SharedServer)
+        !matches!(self, Self::Sound | Self::SharedServer | Self::GuardedRestart)
     }
 
     /// The name on the command line.
@@ -64,6 +71,8 @@ impl Mode {
             Self::Sound => "sound",
             Self::ClockJump => "clock-jump",
             Self::RestartEmpty => "restart-empty",
+            Self::GuardedRestart => "guarded-restart",
+            Self::ShortGuard => "short-guard",
             Self::SameServer => "same-server",
             Self::SharedServer => "shared-server",
             Self::OldReplies => "old-replies",

@@ -32,6 +32,8 @@ pub(crate) struct Options {
     pub(crate) respite: (u64, u64),
     /// How long things go wrong.
     pub(crate) safety: u64,
+    /// For how long after its start a server gives no votes, if clients look at that.
+    pub(crate) guard: Option<Duration>,
 }
 
 #[derive(Clone, Debug)]
@@ -138,6 +140,7 @@ impl Options {
             troubles: Vec::new(),
             respite: (ttl / 5, choices.pick(&[2 * ttl, ttl, 4 * ttl])),
             safety: ttl * choices.between(2, 6),
+            guard: None,
         };
         options.troubles.extend(ALLOWED.into_iter().filter(|_| choices.chance(250)));
         options.draw_clocks(choices);
@@ -184,6 +187,14 @@ impl Options {
             Mode::Sound => return,
             Mode::ClockJump => self.troubles = vec![Trouble::Jump],
             Mode::RestartEmpty => self.troubles = vec![Trouble::Forget],
+            Mode::GuardedRestart => {
+                self.troubles = vec![Trouble::Forget];
+                self.guard_restarts();
+            }
+            Mode::ShortGuard => {
+                self.troubles = vec![Trouble::Forget];
+                self.guard = Some(Duration::from_nanos(self.ttl / 4));
+            }
             Mode::SameServer | Mode::SharedServer => self.share_a_server(choices, mode),
             Mode::OldReplies | Mode::OneToken => {
                 self.network.in_order = false;
@@ -211,6 +222,17 @@ impl Options {
         }
         // Everybody wants the same thing.
         self.clients.iter_mut().for_each(|client| client.handles.fill(0));
+    }
+
+    /// Gives everybody the shortest restart guard that settings with the longest ttl accept.
+    fn guard_restarts(&mut self) {
+        let longest = Duration::from_nanos(self.longest_ttl);
+        for client in &mut self.clients {
+            let drift = client.config.drift();
+            let guard = longest + Ttl::new(longest).map_or(Duration::ZERO, |ttl| drift.drift(ttl));
+            client.config = client.config.to_builder().restart_guard(guard).build().unwrap_or_default();
+            self.guard = client.config.restart_guard();
+        }
     }
 
     /// How long the lease can take to become free when nothing goes wrong any more and everybody is at

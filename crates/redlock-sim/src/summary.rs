@@ -93,13 +93,15 @@ pub enum Mark {
     Died,
     /// A request was refused because of the handle's state.
     RequestRefused,
+    /// An acquire was kept back, because its server was in quarantine.
+    KeptBack,
     /// A new client got the lease when everything was over.
     Healed,
 }
 
 impl Mark {
     /// Every mark.
-    pub const ALL: [Self; 45] = [
+    pub const ALL: [Self; 46] = [
         Self::Acquired,
         Self::AcquiredLater,
         Self::TakenOver,
@@ -144,16 +146,18 @@ impl Mark {
         Self::PausedHolding,
         Self::Died,
         Self::RequestRefused,
+        Self::KeptBack,
         Self::Healed,
     ];
 }
 
 impl Mark {
     /// Whether this is next to impossible while every assumption holds. A quorum says "not your token" to
-    /// the holder of a lease when the servers have forgotten what they granted.
+    /// the holder of a lease when the servers have forgotten what they granted; and only restart guards keep
+    /// anything back.
     #[must_use]
     pub const fn is_exceptional(self) -> bool {
-        matches!(self, Self::LostRefused)
+        matches!(self, Self::LostRefused | Self::KeptBack)
     }
 }
 

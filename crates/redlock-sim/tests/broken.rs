@@ -23,6 +23,22 @@ fn a_server_that_restarts_without_its_data_and_comes_back_at_once() {
     two_holders_within(Mode::RestartEmpty, 100);
 }
 
+/// The same restarts with a restart guard: the very scenarios in which there were two holders without it.
+#[test]
+fn a_restart_guard_makes_up_for_restarts_without_data() {
+    let findings = Batch { from: 0, seeds: 3_000, mode: Mode::GuardedRestart }.run();
+    assert_eq!(findings.violation, None);
+    assert!(findings.summary.times(Mark::KeptBack) > 1_000, "{}", findings.summary);
+    assert!(findings.summary.times(Mark::Acquired) > 3_000, "{}", findings.summary);
+    let unguarded = |seed: &u64| run(Scenario::from_seed(*seed, Mode::RestartEmpty)).is_err();
+    assert!((0..300).filter(unguarded).count() > 10);
+}
+
+#[test]
+fn a_restart_guard_that_is_too_short() {
+    two_holders_within(Mode::ShortGuard, 200);
+}
+
 #[test]
 fn two_nodes_that_are_one_server_for_some() {
     two_holders_within(Mode::SameServer, 3_000);
@@ -60,7 +76,7 @@ fn a_client_clock_that_stands_still_during_a_suspension() {
 
 #[test]
 fn every_mode_that_is_unsafe_has_a_test_here() {
-    let tested = 9;
+    let tested = 10;
     assert_eq!(Mode::ALL.into_iter().filter(|mode| mode.is_unsafe()).count(), tested);
 }
 

@@ -1,8 +1,12 @@
 //! Leases in tokio's paused time, on nodes in memory: hours in milliseconds.
 
+use std::future::Future;
 use std::time::Duration;
 
-use redlock_tokio::{Config, Error, LockLost, LossReason, Manager, MemoryServer, Renewal, Tokio};
+use redlock_tokio::{
+    Cause, CauseKind, Config, ConfigError, Error, Fault, LockLost, LossReason, Manager, MemoryServer, Node,
+    Renewal, Tokio,
+};
 use tokio::time::{Instant, sleep, timeout};
 
 fn nodes<const N: usize>() -> [MemoryServer; N] {
@@ -92,6 +96,91 @@ async fn renewal_goes_on_when_a_minority_forgets() {
     nodes[1].restart_empty();
     nodes[2].restart_empty();
     assert_eq!(kept.lost().await, LossReason::Refused);
+}
+
+/// What issue trackers of lock libraries call a split brain, and the guard against it.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_forgot_helps_nobody_to_a_second_lease_behind_a_restart_guard() {
+    for guarded in [false, true] {
+        let nodes = nodes::<3>();
+        let mut config = Config::builder().ttl(seconds(10)).attempts(1);
+        if guarded {
+            config = config.restart_guard(seconds(11));
+        }
+        let config = config.build().unwrap();
+        let managers = [&config, &config].map(|config| Manager::redlock(&nodes, config.clone()).unwrap());
+        nodes[2].refuse(true);
+        let first = managers[0].lock("r").acquire().await.unwrap();
+        nodes[2].refuse(false);
+        nodes[1].restart_empty();
+        let second = managers[1].lock("r").acquire().await;
+        assert!(first.is_valid());
+        assert_eq!(second.is_ok(), !guarded, "two leases at once, or not: {second:?}");
+        let Err(error) = second else { continue };
+        let said = error.to_string();
+        assert!(said.contains("in quarantine: restarted 0 s ago, no votes for 11 s more"), "{said}");
+        let again = managers[1].lock("r").acquire_within(seconds(20)).await.unwrap();
+        assert!(again.is_valid() && !first.is_valid());
+        assert!(nodes[1].get("r").is_none(), "the other two are enough");
+        again.release().await.unwrap();
+        // The node has served its time.
+        sleep(seconds(2)).await;
+        nodes[0].refuse(true);
+        managers[1].lock("r").acquire().await.unwrap().release().await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_guard_costs_no_lease_that_is_held() {
+    let nodes = nodes::<3>();
+    let config =
+        Config::builder().restart_guard(seconds(31)).auto_renew(Renewal::ThirdOfTtl).build().unwrap();
+    let manager = Manager::redlock(&nodes, config).unwrap();
+    let lease = manager.lock("r").acquire().await.unwrap();
+    nodes.iter().for_each(MemoryServer::restart_with_data);
+    sleep(seconds(100)).await;
+    assert!(lease.is_valid(), "all restarted at once, and with their data");
+    nodes.iter().for_each(MemoryServer::restart_with_data);
+    lease.release().await.unwrap();
+    assert!(nodes.iter().all(|node| node.get("r").is_none()), "a release goes to nodes in quarantine");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_guard_that_cannot_be_kept_is_refused() {
+    let guarded = || Config::builder().restart_guard(seconds(31));
+    let node = Node::transport("mine", Nowhere);
+    let refused = Manager::single(node, guarded().build().unwrap()).unwrap_err();
+    assert_eq!(refused, ConfigError::RestartGuardUnsupported { node: "mine".into() });
+    assert!(refused.to_string().starts_with("node mine: restart_guard cannot be kept"), "{refused}");
+
+    let short = guarded().ttl(seconds(31)).build().unwrap_err();
+    assert!(matches!(short, ConfigError::TooShort { field: "restart_guard", .. }), "{short}");
+    let server = MemoryServer::new(Tokio::default());
+    let manager = Manager::single(&server, guarded().build().unwrap()).unwrap();
+    let longer = manager.lock("r").ttl(seconds(60)).acquire().await.unwrap_err();
+    assert!(
+        matches!(longer, Error::Config(ConfigError::TooShort { field: "restart_guard", .. })),
+        "{longer}"
+    );
+    let own = manager.lock("r").configure(|settings| settings.restart_guard(seconds(60)));
+    let own = own.acquire().await.unwrap_err();
+    assert_eq!(own, Error::Config(ConfigError::PerManager { field: "restart_guard" }));
+    let lease = manager.lock("r").acquire().await.unwrap();
+    let extended = lease.extend(seconds(60)).await.unwrap_err();
+    assert!(matches!(extended, Error::Config(ConfigError::TooLong { field: "ttl", .. })), "{extended}");
+    assert!(lease.is_valid());
+}
+
+/// A transport that brings nothing anywhere.
+struct Nowhere;
+
+impl redlock_driver::Transport for Nowhere {
+    fn send(
+        &self,
+        _: &redlock_driver::Command,
+    ) -> impl Future<Output = Result<redlock_driver::Reply, Fault>> + Send + 'static {
+        std::future::ready(Err(Fault::NotExecuted(Cause::new(CauseKind::Unreachable))))
+    }
 }
 
 #[tokio::test(start_paused = true)]

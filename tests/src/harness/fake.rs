@@ -1,9 +1,11 @@
-//! A server that answers every command with the same error, for errors that a real one is hard to bring to.
+//! A server that answers every command with the same error, or whose clock is off: for what a real one is hard
+//! to bring to.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::ports::listener;
 
@@ -17,19 +19,35 @@ pub struct FakeServer {
     error: Arc<Mutex<String>>,
 }
 
+/// What a fake server answers to a command, as it goes on the wire.
+type Script = Arc<dyn Fn(&str) -> String + Send + Sync>;
+
 impl FakeServer {
     /// A server that answers `-error`, such as `LOADING Redis is loading the dataset in memory`.
     pub fn start(error: &str) -> Self {
-        let (listener, port) = listener();
         let error = Arc::new(Mutex::new(error.to_owned()));
         let shared = Arc::clone(&error);
-        thread::spawn(move || {
-            for client in listener.incoming().flatten() {
-                let error = Arc::clone(&shared);
-                thread::spawn(move || answer(&client, &error));
+        let script = move |_: &str| format!("-{}\r\n", shared.lock().unwrap());
+        Self { address: serve(Arc::new(script)), error }
+    }
+
+    /// A server that was started long ago and keeps what it is told, with a clock that is ahead by so much. It
+    /// can be asked about itself, and nothing else.
+    #[expect(clippy::disallowed_methods, reason = "it plays a server, whose clock is a wall clock")]
+    pub fn ahead(by: Duration) -> Self {
+        let script = move |name: &str| {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() + by;
+            let (seconds, micros) = (now.as_secs().to_string(), now.subsec_micros().to_string());
+            let bulk = |text: &str| format!("${}\r\n{text}\r\n", text.len());
+            match name {
+                "INFO" => bulk(
+                    "run_id:ahead\r\nuptime_in_seconds:1000000\r\nrole:master\r\naof_enabled:1\r\nmaxmemory_policy:noeviction\r\n",
+                ),
+                "TIME" => format!("*2\r\n{}{}", bulk(&seconds), bulk(&micros)),
+                _ => "-ERR unknown command\r\n".to_owned(),
             }
-        });
-        Self { address: format!("127.0.0.1:{port}"), error }
+        };
+        Self { address: serve(Arc::new(script)), error: Arc::default() }
     }
 
     /// The URL under which clients reach it.
@@ -43,17 +61,29 @@ impl FakeServer {
     }
 }
 
+/// Answers whoever connects, on threads of its own. Returns the address.
+fn serve(script: Script) -> String {
+    let (listener, port) = listener();
+    thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let script = Arc::clone(&script);
+            thread::spawn(move || answer(&client, &script));
+        }
+    });
+    format!("127.0.0.1:{port}")
+}
+
 /// Answers commands until the client hangs up.
-fn answer(client: &TcpStream, error: &Mutex<String>) -> Option<()> {
+fn answer(client: &TcpStream, script: &Script) -> Option<()> {
     let mut requests = BufReader::new(client.try_clone().ok()?);
     let mut replies = client;
     loop {
         let name = request(&mut requests)?;
         let reply = match name.as_str() {
-            "CLIENT" | "HELLO" => "ERR unknown command".to_owned(),
-            _ => error.lock().unwrap().clone(),
+            "CLIENT" | "HELLO" => "-ERR unknown command\r\n".to_owned(),
+            name => script(name),
         };
-        write!(replies, "-{reply}\r\n").ok()?;
+        replies.write_all(reply.as_bytes()).ok()?;
     }
 }
 

@@ -26,6 +26,7 @@ pub mod exclusion;
 pub mod refusal;
 pub mod release;
 pub mod renewal;
+pub mod restart;
 pub mod settings;
 pub mod sick_node;
 pub mod topology;
@@ -112,12 +113,21 @@ macro_rules! suite {
             ]
         }
         $crate::suite! { @module $adapter, $block_on,
+            restart: [
+                a_restart_guard_keeps_a_second_holder_out,
+                a_server_that_may_not_be_asked_does_not_vote,
+                nobody_shares_a_lease_while_servers_forget,
+            ]
+        }
+        $crate::suite! { @module $adapter, $block_on,
             sick_node: [a_frozen_node_slows_nothing_down]
         }
         $crate::suite! { @module $adapter, $block_on,
             topology: [
                 sound_nodes_give_nothing_to_say,
                 one_server_under_two_names_is_found,
+                shards_of_one_cluster_are_found,
+                a_clock_that_is_off_is_found,
                 what_is_wrong_with_a_server_is_named,
                 nodes_that_do_not_answer_are_named_in_time,
             ]

@@ -10,7 +10,8 @@ fn config() -> Config {
     Config::builder().ttl(ms(2_000)).attempts(1).build().unwrap()
 }
 
-/// The fault of the only node of a manager that cannot acquire.
+/// The fault of the only node of a manager that cannot acquire. What the user reads names the node, and for a
+/// server's error that has a remedy, the remedy.
 async fn fault<R: Adapter>(manager: &Manager<R>, fenced: bool) -> Fault {
     let mut lock = manager.lock(key("refused"));
     if fenced {
@@ -21,8 +22,16 @@ async fn fault<R: Adapter>(manager: &Manager<R>, fenced: bool) -> Fault {
         other => panic!("{other}"),
     };
     assert_eq!(failure.reason, NotAcquiredReason::Unreachable, "{failure}");
-    match &failure.quorum.nodes[0].outcome {
-        Outcome::Fault(fault) => fault.clone(),
+    let node = &failure.quorum.nodes[0];
+    match &node.outcome {
+        Outcome::Fault(fault) => {
+            let remedy = fault.cause().remedy();
+            let message = failure.to_string();
+            assert!(message.contains(&format!("({}): ", node.name)), "{message}");
+            assert_eq!(message.matches("remedy: ").count(), usize::from(remedy.is_some()), "{message}");
+            assert!(message.contains(remedy.unwrap_or_default()), "{message}");
+            fault.clone()
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -50,6 +59,8 @@ pub async fn every_error_code_is_a_failed_node_with_its_code<R: Adapter>() {
         for fenced in [false, true] {
             let fault = fault(&manager, fenced).await;
             assert_eq!(fault.cause().code(), Some(code));
+            // Every code that says what is wrong also says what to do; those without a meaning do not.
+            assert_eq!(fault.cause().remedy().is_none(), uncertain.contains(&code), "{code}");
             let known = certain.contains(&code) || (certain_for_plain.contains(&code) && !fenced);
             assert_eq!(matches!(fault, Fault::NotExecuted(_)), known, "{code}, fenced: {fenced}");
         }
@@ -82,6 +93,20 @@ pub async fn real_servers_refuse_with_their_codes<R: Adapter>() {
     // Before Redis 7 a script's error has a code of its own, and the reason in its text.
     assert!(fault(&manager, true).await.to_string().contains("OOM "));
     ask(&["CONFIG", "SET", "maxmemory", "0"]);
+
+    // A snapshot that fails, because a folder is where it is to go.
+    let snapshot = format!("{}/dump.rdb", server.config_get("dir"));
+    ask(&["CONFIG", "SET", "save", "3600 1"]);
+    ask(&["SET", &key("changed"), "1"]);
+    std::fs::create_dir(&snapshot).unwrap();
+    ask(&["BGSAVE"]);
+    eventually::<R>("the snapshot fails", ms(5_000), || {
+        server.info("rdb_last_bgsave_status").as_deref() == Some("err")
+    })
+    .await;
+    assert_eq!(fault(&manager, false).await.cause().code(), Some("MISCONF"));
+    assert!(fault(&manager, true).await.to_string().contains("MISCONF "));
+    ask(&["CONFIG", "SET", "save", ""]);
 
     ask(&["REPLICAOF", host, &port]);
     assert_eq!(fault(&manager, false).await.cause().code(), Some("READONLY"));

@@ -1,11 +1,11 @@
 //! Whether the nodes are what a lease needs them to be.
 
-use redlock_driver::topology::{FindingKind, Severity, TopologyReport};
+use redlock_driver::topology::{Finding, FindingKind, Severity, TopologyReport};
 use redlock_driver::{Config, Manager};
 
 use super::Adapter;
 use super::support::{ms, redlock, urls};
-use crate::harness::{Server, Stopwatch, may_own_servers, unused_address};
+use crate::harness::{FakeServer, Server, Stopwatch, may_own_servers, unused_address};
 
 fn kinds(report: &TopologyReport) -> Vec<&FindingKind> {
     report.findings.iter().map(|finding| &finding.kind).collect()
@@ -20,8 +20,9 @@ pub async fn sound_nodes_give_nothing_to_say<R: Adapter>() {
         return;
     }
     let nodes = [durable(), durable(), durable()];
-    // Young as they are, they have been up for longer than this ttl.
-    super::support::pause::<R>(ms(1_200)).await;
+    // Young as they are, they have been up for longer than this ttl, and the second that their answer may be
+    // off by.
+    super::support::pause::<R>(ms(2_200)).await;
     let config = Config::builder().ttl(ms(1_000)).drift_factor(0.5).build().unwrap();
     let report = redlock::<R, _>(urls(&nodes), config).verify(ms(2_000)).await.unwrap();
     assert_eq!(report.findings, []);
@@ -47,6 +48,58 @@ pub async fn one_server_under_two_names_is_found<R: Adapter>() {
     let finding = report.findings.iter().find(|finding| finding.kind == FindingKind::SameServer).unwrap();
     let names: Vec<&str> = finding.nodes.iter().map(AsRef::as_ref).collect();
     assert_eq!(names, [nodes[0].address(), &format!("localhost:{}", nodes[0].port())]);
+}
+
+/// The three primaries of one cluster are no independent nodes: they fail over as a whole.
+pub async fn shards_of_one_cluster_are_found<R: Adapter>() {
+    if !may_own_servers() {
+        return;
+    }
+    let shard = || Server::builder().appendonly(true).arg("--cluster-enabled", "yes").start();
+    let shards = [shard(), shard(), shard()];
+    for (index, shard) in shards.iter().enumerate() {
+        let slots = [0, 5_461, 10_923, 16_384];
+        let mut connection = shard.connection();
+        let range = (slots[index], slots[index + 1] - 1);
+        redis::cmd("CLUSTER").arg("ADDSLOTSRANGE").arg(range).exec(&mut connection).unwrap();
+        if index > 0 {
+            let first = ("127.0.0.1", shards[0].port());
+            redis::cmd("CLUSTER").arg("MEET").arg(first).exec(&mut connection).unwrap();
+        }
+    }
+    super::support::eventually::<R>("the cluster is whole", ms(15_000), || {
+        shards.iter().all(|shard| {
+            let info: String = redis::cmd("CLUSTER").arg("INFO").query(&mut shard.connection()).unwrap();
+            info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:3")
+        })
+    })
+    .await;
+
+    let report = redlock::<R, _>(urls(&shards), Config::default()).verify(ms(2_000)).await.unwrap();
+    assert_eq!(report.worst(), Some(Severity::Error));
+    let finding = report.findings.iter().find(|finding| finding.kind == FindingKind::SameCluster).unwrap();
+    let names: Vec<&str> = finding.nodes.iter().map(AsRef::as_ref).collect();
+    assert_eq!(names, shards.each_ref().map(|shard| shard.address()));
+    // And a lease on them fails with an answer that says why.
+    let lock = redlock::<R, _>(urls(&shards), Config::default()).lock("elsewhere");
+    let said = lock.try_acquire().await.unwrap_err().to_string();
+    assert!(said.contains("MOVED") && said.contains("as one logical node"), "{said}");
+}
+
+pub async fn a_clock_that_is_off_is_found<R: Adapter>() {
+    if !may_own_servers() {
+        return;
+    }
+    let (nodes, ahead) = ([durable(), durable()], FakeServer::ahead(ms(5_000)));
+    let all = [nodes[0].url(), nodes[1].url(), ahead.url()];
+    let report = redlock::<R, _>(all, Config::default()).verify(ms(2_000)).await.unwrap();
+    let differ = |finding: &&Finding| matches!(finding.kind, FindingKind::ClocksDiffer { .. });
+    let finding = report.findings.iter().find(differ).unwrap();
+    assert_eq!(finding.severity, Severity::Warning);
+    assert!(ahead.url().contains(&*finding.nodes[1]), "{finding}");
+    let FindingKind::ClocksDiffer { by, allowed } = finding.kind else { unreachable!() };
+    assert_eq!(allowed, ms(302));
+    assert!(by > ms(3_000) && by < ms(5_500), "{by:?}");
 }
 
 pub async fn what_is_wrong_with_a_server_is_named<R: Adapter>() {

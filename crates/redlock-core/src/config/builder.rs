@@ -1,7 +1,7 @@
 use core::num::NonZeroU32;
 use core::time::Duration;
 
-use super::{Config, ConfigError, Renewal, check_ttl};
+use super::{Config, ConfigError, Renewal, check_ttl, guard_for};
 use crate::{DriftFactor, Ttl};
 
 pub(super) const DEFAULT_TTL: Ttl = match Ttl::from_millis(30_000) {
@@ -29,6 +29,7 @@ pub struct ConfigBuilder {
     renew_attempts: Option<u32>,
     max_hold: Option<Duration>,
     repair: bool,
+    restart_guard: Option<Duration>,
 }
 
 /// A drift factor as it was given: by the user, or by settings that are already checked.
@@ -100,6 +101,20 @@ impl ConfigBuilder {
         self
     }
 
+    /// Lets a node whose server was started less than this long ago give no votes for an acquire, since it
+    /// may have forgotten what it granted. Releases and extensions are still sent to it. Off by default.
+    ///
+    /// At least the ttl and its drift; and at least that of the longest ttl that *any* client of the nodes
+    /// uses, which nothing here can check. All clients must have it. It costs availability: after a
+    /// restart, planned ones included, the node is missing for so long.
+    ///
+    /// A setting of the manager, not of one lock. The user needs the right to `INFO`. Only for nodes whose
+    /// connections are the library's own: elsewhere a restart cannot be seen, and the manager is refused.
+    pub const fn restart_guard(mut self, guard: Duration) -> Self {
+        self.restart_guard = Some(guard);
+        self
+    }
+
     /// Checks the settings together.
     ///
     /// # Errors
@@ -113,6 +128,7 @@ impl ConfigBuilder {
         let validity = drift.validity(ttl).unwrap_or_default();
         at_least(SHORTEST, "operation_timeout", self.operation_timeout)?;
         at_least(SHORTEST, "max_hold", self.max_hold)?;
+        at_least(guard_for(drift, ttl), "restart_guard", self.restart_guard)?;
         if let Renewal::Every(interval) = self.renewal {
             at_least(SHORTEST, "auto_renew", Some(interval))?;
             if interval >= validity {
@@ -130,6 +146,7 @@ impl ConfigBuilder {
             renew_attempts: self.renew_attempts.map(|n| count("renew_attempts", n)).transpose()?,
             max_hold: self.max_hold,
             repair: self.repair,
+            restart_guard: self.restart_guard,
         })
     }
 }
@@ -152,6 +169,7 @@ impl From<&Config> for ConfigBuilder {
             renew_attempts: config.renew_attempts.map(NonZeroU32::get),
             max_hold: config.max_hold,
             repair: config.repair,
+            restart_guard: config.restart_guard,
         }
     }
 }
@@ -222,6 +240,10 @@ mod tests {
                 "auto_renew 988ms is too long: it must be at most 987.999999ms",
             ),
             (
+                Config::builder().ttl(ms(10_000)).restart_guard(ms(10_101)),
+                "restart_guard 10.101s is too short: it must be at least 10.102s",
+            ),
+            (
                 Config::builder().drift_factor(f64::NAN),
                 "drift_factor NaN is not a number from 0 (included) to 1 (excluded)",
             ),
@@ -244,9 +266,20 @@ mod tests {
             .renew_attempts(2)
             .max_hold(ms(9_999))
             .repair(true)
+            .restart_guard(ms(60_000))
             .build()
             .unwrap();
         assert_eq!(config.to_builder().build().unwrap(), config);
+    }
+
+    #[test]
+    fn no_extension_outlives_the_restart_guard() {
+        let config = Config::builder().ttl(ms(10_000)).restart_guard(ms(20_202)).build().unwrap();
+        assert_eq!(config.check_ttl(ms(20_000)).unwrap().as_millis(), 20_000);
+        assert_eq!(
+            config.check_ttl(ms(20_001)).unwrap_err().to_string(),
+            "ttl 20.001s is too long: it must be at most 20s"
+        );
     }
 
     #[test]

@@ -82,6 +82,21 @@ pub enum ConfigError {
         /// The node's name or address.
         node: Box<str>,
     },
+    /// A restart of this node's server cannot be seen, so `restart_guard` cannot be kept there.
+    #[error(
+        "node {node}: restart_guard cannot be kept on a connection, cluster or transport of your own: \
+         give the node by its URL or as a redis::Client, or leave restart_guard out"
+    )]
+    RestartGuardUnsupported {
+        /// The node's name.
+        node: Box<str>,
+    },
+    /// A setting of the manager was changed for one lock, where it would have no effect.
+    #[error("{field} is a setting of the manager: set it there")]
+    PerManager {
+        /// The setting.
+        field: &'static str,
+    },
     /// A node's address cannot be used. Credentials are left out of `node`.
     #[error("node {node}: {reason}")]
     InvalidNode {

@@ -36,6 +36,7 @@ pub struct Config {
     renew_attempts: Option<NonZeroU32>,
     max_hold: Option<Duration>,
     repair: bool,
+    restart_guard: Option<Duration>,
 }
 
 /// Whether and how often a held lease is renewed by itself. A duration is [`Renewal::Every`].
@@ -140,12 +141,27 @@ impl Config {
         self.repair
     }
 
-    /// Checks a ttl against this drift: at least one millisecond of validity must be left.
+    /// For how long after its start a server gives no votes; `None` when that is not looked at. Kept by
+    /// whoever sends the commands: see [`Quarantine`](crate::Quarantine).
+    #[must_use]
+    pub const fn restart_guard(&self) -> Option<Duration> {
+        self.restart_guard
+    }
+
+    /// Checks a ttl against this drift: at least one millisecond of validity must be left. And against the
+    /// restart guard: a key must not outlive it.
     ///
     /// # Errors
     /// [`ConfigError::TooShort`] or [`ConfigError::TooLong`], with the bound.
     pub fn check_ttl(&self, ttl: Duration) -> Result<Ttl, ConfigError> {
-        check_ttl(self.drift, ttl)
+        let checked = check_ttl(self.drift, ttl)?;
+        match self.restart_guard {
+            Some(guard) if guard < guard_for(self.drift, checked) => {
+                let max = self.drift.longest_ttl_within(guard);
+                Err(ConfigError::TooLong { field: "ttl", value: ttl, max })
+            }
+            Some(_) | None => Ok(checked),
+        }
     }
 
     pub(crate) fn valid_until(&self, started: Instant, ttl: Ttl) -> Instant {
@@ -165,8 +181,15 @@ impl Default for Config {
             renew_attempts: None,
             max_hold: None,
             repair: false,
+            restart_guard: None,
         }
     }
+}
+
+/// The shortest restart guard for keys with this ttl: what a server can have forgotten must have expired
+/// when it votes again, on clocks that differ.
+fn guard_for(drift: DriftFactor, ttl: Ttl) -> Duration {
+    ttl.as_duration().saturating_add(drift.drift(ttl))
 }
 
 fn check_ttl(drift: DriftFactor, duration: Duration) -> Result<Ttl, ConfigError> {

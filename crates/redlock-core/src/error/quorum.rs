@@ -10,7 +10,7 @@ use crate::{Fault, LockLost, LossReason, NodeId, NotAcquired, NotAcquiredReason}
 ///
 /// The message names every node that did not go along:
 /// `acquire: 1 of 2 required; node 1 (redis-b:6379): unreachable: connection refused; node 2
-/// (redis-c:6379): no answer in 500 ms`.
+/// (redis-c:6379): no answer in 500 ms`. To a server's error it adds what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct QuorumError {
     /// What was tried.
@@ -114,7 +114,12 @@ impl fmt::Display for QuorumError {
                 Outcome::Yes => f.write_str("done")?,
                 Outcome::No if self.operation == Operation::Acquire => f.write_str("held by another")?,
                 Outcome::No => f.write_str("does not hold our token")?,
-                Outcome::Fault(fault) => fault.fmt(f)?,
+                Outcome::Fault(fault) => {
+                    fault.fmt(f)?;
+                    if let Some(remedy) = fault.cause().remedy() {
+                        write!(f, " (remedy: {remedy})")?;
+                    }
+                }
                 Outcome::Silent { waited } => write!(f, "no answer in {}", Human(*waited))?,
                 Outcome::NotAwaited => f.write_str("not awaited")?,
             }

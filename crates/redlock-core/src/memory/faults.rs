@@ -101,6 +101,7 @@ impl MemoryNode {
             .map(|ticket| Answer { due: Instant::EPOCH, ticket, result: result.clone() })
             .collect();
         self.faults.hangs_until = None;
+        self.run.end();
     }
 
     /// Puts the node's clock forward: keys expire by so much too early.

@@ -33,6 +33,20 @@ impl Pttl {
 /// Past all faults. Looking does not make the node do what is due: [`poll`](Self::poll) first, if
 /// requests are under way.
 impl MemoryNode {
+    /// How often the server was restarted: what its run id tells.
+    #[must_use]
+    pub const fn restarts(&self) -> u64 {
+        self.run.restarts()
+    }
+
+    /// How long the server has been running, on its own clock, as far as it knows: a server that was
+    /// restarted begins with the next thing that it does, or that is done to it with a `now`. One that was
+    /// never restarted has been running for ever.
+    #[must_use]
+    pub fn uptime(&self, now: Instant) -> Duration {
+        self.run.uptime(self.clock.read(now))
+    }
+
     /// The key's value.
     #[must_use]
     pub fn get(&self, now: Instant, key: &str) -> Option<&str> {

@@ -5,6 +5,7 @@ mod commands;
 mod faults;
 mod inspect;
 mod keyspace;
+mod run;
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -13,6 +14,7 @@ use self::clock::NodeClock;
 use self::faults::{Faults, NEVER};
 pub use self::inspect::Pttl;
 use self::keyspace::Keyspace;
+use self::run::Run;
 use crate::{Cause, CauseKind, Command, Fault, Instant, Intent, Reply};
 
 /// One Redis server as a value: it carries the four intents out as Redis 7 does, on keys in memory, and
@@ -58,6 +60,7 @@ pub struct MemoryNode {
     keys: Keyspace,
     clock: NodeClock,
     faults: Faults,
+    run: Run,
     /// What is to be carried out, in the order of arrival.
     requests: VecDeque<Request>,
     /// What is on its way back, in the order of arrival.
@@ -155,6 +158,7 @@ impl MemoryNode {
             }
         }
         self.keys.clear_expired(self.clock.read(now));
+        self.run.begin(self.clock.read(now));
     }
 
     fn next_request(&mut self, now: Instant) -> Option<Request> {

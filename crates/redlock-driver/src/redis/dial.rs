@@ -11,6 +11,7 @@ use redlock_core::{Cause, CauseKind, Fault};
 use tracing::{debug, warn};
 
 use super::link::Link;
+use super::quarantine;
 use super::queue::{Handed, Waiting, too_late};
 use super::state::{Loss, Phase, is_delete};
 use super::wire::{Answer, Wire};
@@ -47,15 +48,27 @@ async fn dial<R: Connect>(
     let password = client.get_connection_info().redis_settings().password();
     loop {
         let deadline = runtime.now().saturating_add(CONNECT_TIMEOUT);
-        let dialled = timing::by(&runtime, deadline, runtime.connect(&client)).await;
-        let Some(link) = link.upgrade() else { return };
+        let Some(guard) = link.upgrade().map(|link| link.guard().cloned()) else { return };
+        let dialling = async {
+            let connection = runtime.connect(&client).await?;
+            if let Some(guard) = &guard {
+                guard.look(&runtime, generation, &connection).await?;
+            }
+            Ok(connection)
+        };
+        let dialled = timing::by(&runtime, deadline, dialling).await;
+        let Some(upgraded) = link.upgrade() else { return };
         let cause = match dialled {
-            Some(Ok(connection)) => return connected(&link, generation, connection).await,
+            Some(Ok(connection)) => {
+                connected(&upgraded, generation, connection.clone()).await;
+                drop(upgraded);
+                return quarantine::look_again(link, runtime, generation, connection).await;
+            }
             Some(Err(error)) => fault::of_connect(&error, password),
             None => Cause::with_detail(CauseKind::Unreachable, "no connection in time"),
         };
-        let Some(pause) = failed(&link, generation, &cause) else { return };
-        drop(link);
+        let Some(pause) = failed(&upgraded, generation, &cause) else { return };
+        drop(upgraded);
         timing::pause(&runtime, pause).await;
     }
 }
@@ -119,7 +132,7 @@ fn hand_over<R: Connect>(link: &Link<R>, wire: &Arc<Wire<R::Connection>>, waitin
     let handed = if at >= command.deadline && !is_delete(&command.intent) {
         Err(too_late())
     } else {
-        wire.admit(&command).map(|ticket| {
+        link.check(at, &command).and_then(|()| wire.admit(&command)).map(|ticket| {
             let mut call: Pin<Box<dyn Future<Output = Answer> + Send>> = Box::pin(ticket.carry_out(command));
             // The first poll gives the command its place in the connection's order. Whoever waits polls
             // from there on, so nobody need be woken before that.

@@ -13,6 +13,7 @@ use tracing::{debug, warn};
 
 use super::cut::Cut;
 use super::fault::Damage;
+use super::quarantine::Guard;
 use super::queue::{Handed, Queue, too_late};
 use super::state::{Loss, Phase, State, is_delete};
 use super::wire::{Answer, Ticket, Wire};
@@ -42,6 +43,8 @@ pub(crate) struct Link<R: Connect> {
     state: Mutex<State<R::Connection>>,
     /// Given when the link is closed; dropped with the link.
     closed: Cut,
+    /// Keeps acquires from a server that was started too short a time ago.
+    guard: Option<Arc<Guard>>,
 }
 
 impl<R: Connect> Link<R> {
@@ -49,7 +52,14 @@ impl<R: Connect> Link<R> {
     /// for logs and must not contain credentials: see [`node_name`](super::node_name).
     #[must_use]
     pub(crate) fn new(runtime: R, client: redis::Client, name: Arc<str>) -> Self {
-        Self { runtime, client, name, state: Mutex::new(State::new()), closed: Cut::new() }
+        Self { runtime, client, name, state: Mutex::new(State::new()), closed: Cut::new(), guard: None }
+    }
+
+    /// A link of its own to the same server, with this restart guard.
+    #[must_use]
+    pub(crate) fn guarded(&self, guard: Duration) -> Self {
+        let link = Self::new(self.runtime.clone(), self.client.clone(), Arc::clone(&self.name));
+        Self { guard: Some(Arc::new(Guard::new(guard))), ..link }
     }
 
     /// The name that the link was made with.
@@ -119,6 +129,15 @@ impl<R: Connect> Link<R> {
         &self.closed
     }
 
+    pub(super) const fn guard(&self) -> Option<&Arc<Guard>> {
+        self.guard.as_ref()
+    }
+
+    /// Whether the restart guard lets a command through to the connection that was looked at last.
+    pub(super) fn check(&self, now: Instant, command: &Command) -> Result<(), Fault> {
+        self.guard.as_ref().map_or(Ok(()), |guard| guard.check(now, &command.intent))
+    }
+
     pub(super) const fn state(&self) -> &Mutex<State<R::Connection>> {
         &self.state
     }
@@ -159,12 +178,16 @@ impl<R: Connect> Link<R> {
 
     /// Finds the command its place, and sends a delete along behind unanswered acquires of its token.
     fn place(self: &Arc<Self>, command: &Command) -> Placed<R::Connection> {
+        let now = self.runtime.now();
         let (behind, placed, dial) = {
             let mut state = lock(&self.state);
             let behind = state.behind(command);
             let number = state.next_number();
             let (placed, dial) = match &mut state.phase {
-                Phase::Up(wire) => (wire.admit(command).map(Placed::On), None),
+                // Under this lock the connection is the one that the guard has looked at last.
+                Phase::Up(wire) => {
+                    (self.check(now, command).and_then(|()| wire.admit(command)).map(Placed::On), None)
+                }
                 Phase::Dialling(queue) => {
                     (queue.push(number, command).map(|fate| Placed::Waits(number, fate)), None)
                 }
@@ -360,5 +383,7 @@ fn no_runtime() -> Cause {
 /// back late; but a connection is not kept for ever for the sake of a clean-up.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+#[cfg(test)]
+mod guard_tests;
 #[cfg(test)]
 mod tests;

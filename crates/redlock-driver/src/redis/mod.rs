@@ -19,6 +19,7 @@ mod dial;
 mod fault;
 mod link;
 mod lower;
+mod quarantine;
 mod queue;
 mod reply;
 mod shared;

@@ -90,6 +90,17 @@ impl ServerFacts {
     }
 }
 
+/// The run of a server and how long it has been running at the very least, from the answer to `INFO`; `None`
+/// if it does not say.
+///
+/// Redis takes the difference of two readings of a clock of whole seconds, so that a server which was started
+/// 0.1 s ago may say 1. Up to a second is not to be believed.
+pub(crate) fn started(info: &str) -> Option<(String, Duration)> {
+    let facts = ServerFacts::from_info(info);
+    let age = facts.uptime.saturating_sub(Duration::from_secs(1));
+    (!facts.run_id.is_empty()).then_some((facts.run_id, age))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,6 +121,16 @@ mod tests {
     fn valkey_is_not_taken_for_an_old_redis() {
         let info = "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:9.1.2\r\n";
         assert_eq!(ServerFacts::from_info(info).version, "valkey 9.1.2");
+    }
+
+    #[test]
+    fn an_uptime_may_be_a_second_too_long() {
+        let says = |uptime: &str| started(&format!("run_id:abc\r\nuptime_in_seconds:{uptime}\r\n")).unwrap();
+        let cases = [("0", 0), ("1", 0), ("61", 60), ("-3", 0), ("soon", 0)];
+        for (uptime, age) in cases {
+            assert_eq!(says(uptime), ("abc".to_owned(), Duration::from_secs(age)), "{uptime}");
+        }
+        assert_eq!(started("uptime_in_seconds:61\r\n"), None);
     }
 
     #[test]

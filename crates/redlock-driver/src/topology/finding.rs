@@ -109,20 +109,12 @@ impl FindingKind {
 /// What to do when a node answers with this, or not at all.
 #[must_use]
 pub fn remedy(cause: &Cause) -> &'static str {
-    match (cause.kind(), cause.code()) {
-        (_, Some("READONLY")) => "name the primary instead of this replica",
-        (_, Some("LOADING")) => "wait until the server has read its data",
-        (_, Some("MASTERDOWN")) => "this replica has lost its primary: name a primary instead",
-        (_, Some("MISCONF")) => "the server cannot save its data: look at its log and disk",
-        (_, Some("OOM")) => "the server is out of memory: raise maxmemory, or remove data",
-        (_, Some("NOPERM")) => "give the user the rights that docs/operations.md lists",
-        (_, Some("NOAUTH")) => "add user and password to the node's URL",
-        (_, Some("WRONGPASS")) => "correct user and password in the node's URL",
-        (_, Some("CLUSTERDOWN" | "MOVED" | "ASK" | "CROSSSLOT" | "TRYAGAIN")) => {
-            "this is part of a Redis Cluster: use it as one logical node, through a cluster connection"
-        }
-        (CauseKind::Rejected, _) => "check user, password and TLS settings in the node's URL",
-        (CauseKind::Server | CauseKind::UnexpectedReply, _) => "check that this is a Redis or Valkey server",
+    if let Some(remedy) = cause.remedy() {
+        return remedy;
+    }
+    match cause.kind() {
+        CauseKind::Rejected => "check user, password and TLS settings in the node's URL",
+        CauseKind::Server | CauseKind::UnexpectedReply => "check that this is a Redis or Valkey server",
         _ => "check that the server runs, and that host, port and firewall let this client through",
     }
 }

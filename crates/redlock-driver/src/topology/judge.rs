@@ -72,8 +72,8 @@ fn alone(name: &Arc<str>, server: &ServerFacts, config: &Config, findings: &mut 
         Some(_) | None => {}
     }
     let ttl = config.ttl().as_duration();
-    // Uptime comes in whole seconds, rounded down.
-    if server.uptime < ttl {
+    // It is the difference of two readings in whole seconds, and may be almost one too long.
+    if server.uptime.saturating_sub(Duration::from_secs(1)) < ttl {
         add(Severity::Warning, FindingKind::Young { uptime: server.uptime, ttl });
     }
 }

@@ -5,9 +5,10 @@ mod finding;
 mod judge;
 mod survey;
 
+pub(crate) use facts::started;
 pub use facts::{NodeFacts, Role, ServerFacts};
 pub use finding::{Finding, FindingKind, Severity, remedy};
-pub(crate) use survey::{Clock, Survey, survey};
+pub(crate) use survey::{Clock, Survey, server_error, survey};
 
 use redlock_core::Config;
 

@@ -57,7 +57,7 @@ async fn ask<T: redis::FromRedisValue>(connection: &impl Connection, question: C
 }
 
 /// Server errors come as values.
-fn server_error(value: Value) -> Result<Value, RedisError> {
+pub(crate) fn server_error(value: Value) -> Result<Value, RedisError> {
     value.extract_error()
 }
 

@@ -43,6 +43,8 @@ pub(crate) struct Request {
     pub(crate) asked: Instant,
     /// Whether its answer will find the way back.
     pub(crate) answered: bool,
+    /// Which run of the server its connection was made to, if that makes a difference.
+    pub(crate) run: Option<u64>,
 }
 
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! The world that machines live in, and the loop that makes things happen in it.
 
 mod agenda;
+mod guard;
 mod network;
 mod server;
 mod stage;

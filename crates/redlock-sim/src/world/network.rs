@@ -114,6 +114,15 @@ impl World {
         let server = self.stage.clients[client].route[command.node.index()];
         self.oracle.sent(&self.stage, handle, server, &command);
         self.watch.sent(handle, server, &command, &mut self.summary);
+        let local = self.stage.clients[client].clock.read(now);
+        let guard = self.stage.clients[client].guards.get_mut(server);
+        let connected =
+            guard.map(|guard| guard.connect(now, local, &self.stage.servers[server], &command.intent));
+        let (run, allowed) = connected.map_or((None, Ok(())), |(run, allowed)| (Some(run), allowed));
+        if let Err(fault) = allowed {
+            let request = Request { handle, life, server, command, asked, answered: true, run };
+            return self.keep_back(&request, fault);
+        }
 
         let network = &mut self.network;
         let mut arrives = network.carry(&mut self.choices, now, client, server, Way::There);
@@ -123,7 +132,7 @@ impl World {
         if breaks && self.choices.chance(500) {
             arrives = arrives.map(|at| at + self.choices.between(0, network.options.straggle / 2));
         }
-        let request = Request { handle, life, server, command, asked, answered: !breaks };
+        let request = Request { handle, life, server, command, asked, answered: !breaks, run };
         self.trace.note(now, || words::sent(&self.stage, &request, arrives));
         if (arrives.is_none() || breaks) && network.happens(&mut self.choices, network.options.tell) {
             let cause = Cause::new(CauseKind::Disconnected);
@@ -150,10 +159,31 @@ impl World {
         self.agenda.add(at, Happening::Arrives(Box::new(request)));
     }
 
+    /// A request is not sent, because its server is in quarantine.
+    fn keep_back(&mut self, request: &Request, fault: Fault) {
+        let now = self.stage.now;
+        self.summary.count(Mark::KeptBack);
+        self.trace.note(now, || {
+            format!(
+                "  {} is not sent to server {}: {fault}",
+                words::command(&self.stage, request),
+                request.server
+            )
+        });
+        self.oracle.over_with(request);
+        self.agenda.add(now, Happening::Returns(Box::new(Answer::new(request, Err(fault)))));
+    }
+
     /// A request reaches its server.
     pub(super) fn arrive(&mut self, mut request: Request) -> Step {
         let now = self.stage.now;
         let server = request.server;
+        if request.run.is_some_and(|run| run != self.stage.servers[server].restarts()) {
+            // Its connection ended with the server that it was made to.
+            self.oracle.over_with(&request);
+            self.answer(&request, Err(Fault::Unknown(Cause::new(CauseKind::Disconnected))));
+            return Ok(());
+        }
         if self.network.happens(&mut self.choices, self.network.options.garble) {
             self.oracle.disturbed(&self.stage, &request);
             if self.choices.chance(500) {

@@ -111,6 +111,15 @@ impl Server {
         self.node.jump_clock_forward(Duration::from_nanos(by));
     }
 
+    pub(crate) const fn restarts(&self) -> u64 {
+        self.node.restarts()
+    }
+
+    /// How long it has been running, by its own clock.
+    pub(crate) fn uptime(&self, now: u64) -> Duration {
+        self.node.uptime(instant(now))
+    }
+
     /// The value of a key.
     pub(crate) fn value(&self, now: u64, key: &str) -> Option<&str> {
         self.node.get(instant(now), key)

@@ -2,10 +2,12 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use redlock_core::{Config, Instant, LeaseMachine, LeaseSpec, Token};
 
 use super::agenda::Answer;
+use super::guard::Guard;
 use super::server::Server;
 use crate::Mode;
 use crate::clock::Clock;
@@ -19,6 +21,8 @@ pub(crate) struct Client {
     pub(crate) clock: Clock,
     /// Which server each node is, as far as this client is concerned.
     pub(crate) route: Vec<usize>,
+    /// One for each server, if the client has a restart guard.
+    pub(crate) guards: Vec<Guard>,
     pub(crate) paused: bool,
     /// Names the pause that it is in, or was last in.
     pub(crate) trouble: u64,
@@ -50,6 +54,7 @@ pub(crate) struct Stage {
     pub(crate) clients: Vec<Client>,
     pub(crate) handles: Vec<Handle>,
     pub(crate) servers: Vec<Server>,
+    guard: Option<Duration>,
     /// What machines are made of: one for each handle.
     specs: Vec<LeaseSpec>,
 }
@@ -72,6 +77,7 @@ impl Stage {
             clients: Vec::with_capacity(CLIENTS.len()),
             handles: Vec::with_capacity(2 * CLIENTS.len()),
             servers: drifts.map(|(index, drift)| Server::new(*drift, offsets_ms(index))).collect(),
+            guard: options.guard,
             specs: Vec::with_capacity(2 * CLIENTS.len()),
         };
         for (client, route) in options.clients.iter().zip(&options.routes) {
@@ -84,7 +90,8 @@ impl Stage {
     }
 
     pub(crate) fn add_client(&mut self, clock: Clock, route: Vec<usize>) -> usize {
-        let client = Client { clock, route, paused: false, trouble: 0, inbox: VecDeque::new() };
+        let (guards, inbox) = (self.new_guards(), VecDeque::new());
+        let client = Client { clock, route, guards, paused: false, trouble: 0, inbox };
         self.clients.push(client);
         self.clients.len() - 1
     }
@@ -108,6 +115,11 @@ impl Stage {
         self.handles.push(Handle { client, resource, life, machine, tamper, wakes, armed, deeds });
         self.specs.push(spec);
         Ok(handle)
+    }
+
+    /// What a process knows of the servers when it begins.
+    pub(crate) fn new_guards(&self) -> Vec<Guard> {
+        self.guard.map_or_else(Vec::new, |guard| self.servers.iter().map(|_| Guard::new(guard)).collect())
     }
 
     /// The handle's process begins anew: nothing is left of what the machine knew.

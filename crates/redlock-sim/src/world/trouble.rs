@@ -147,6 +147,7 @@ impl World {
                 self.begin(handle);
             }
         }
+        self.stage.clients[client].guards = self.stage.new_guards();
         self.stage.clients[client].inbox.clear();
     }
 

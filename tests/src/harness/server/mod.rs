@@ -197,6 +197,12 @@ impl Server {
         self.ask::<()>(cmd("CONFIG").arg("SET").arg(name).arg(value));
     }
 
+    /// What a setting of the running server is; empty if it knows none of this name.
+    pub fn config_get(&self, name: &str) -> String {
+        let answer: Vec<String> = self.ask(cmd("CONFIG").arg("GET").arg(name));
+        answer.into_iter().nth(1).unwrap_or_default()
+    }
+
     fn supervisor(&self) -> MutexGuard<'_, Supervisor> {
         // A test that failed while it held the lock has said why; the server can still be stopped.
         self.supervisor.lock().unwrap_or_else(PoisonError::into_inner)

@@ -13,7 +13,7 @@ use super::super::state::MOST_RETIRED;
 use super::super::testing::{Bench, Dial, delete, extend, fenced, set};
 use super::Link;
 
-type Sent = JoinHandle<Result<Reply, Fault>>;
+pub(super) type Sent = JoinHandle<Result<Reply, Fault>>;
 
 fn rig(dials: impl IntoIterator<Item = Dial>) -> (Bench, Arc<Link<Bench>>) {
     let bench = Bench::new(dials);
@@ -22,13 +22,13 @@ fn rig(dials: impl IntoIterator<Item = Dial>) -> (Bench, Arc<Link<Bench>>) {
 }
 
 /// Sends in a task and lets everything happen that can happen without time passing.
-async fn send(link: &Arc<Link<Bench>>, command: &Command) -> Sent {
+pub(super) async fn send(link: &Arc<Link<Bench>>, command: &Command) -> Sent {
     let sent = tokio::spawn(link.send(command));
     settle().await;
     sent
 }
 
-async fn settle() {
+pub(super) async fn settle() {
     for _ in 0..50 {
         tokio::task::yield_now().await;
     }
@@ -42,7 +42,7 @@ async fn settle_all() {
 }
 
 /// Lets time pass.
-async fn after(millis: u64) {
+pub(super) async fn after(millis: u64) {
     tokio::time::sleep(Duration::from_millis(millis)).await;
     settle().await;
 }
