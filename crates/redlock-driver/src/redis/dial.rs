@@ -13,8 +13,9 @@ use tracing::{debug, warn};
 use super::link::Link;
 use super::queue::{Handed, Waiting, too_late};
 use super::state::{Loss, Phase, is_delete};
+use super::target::Target;
 use super::wire::{Answer, Wire};
-use super::{Connect, backoff, fault, lock, timing};
+use super::{Connect, backoff, lock, timing};
 
 /// Starts to dial for `link`, whose state is one of dialling already, after `pause`. If no runtime is
 /// running the link ends up as if it had never dialled, and commands that wait learn that.
@@ -22,10 +23,10 @@ pub(super) fn start<R: Connect>(link: &Arc<Link<R>>, generation: u64, pause: Opt
     // Made before the task runs: a runtime that stops may drop it unpolled.
     let unfinished = Unfinished { link: Arc::downgrade(link), generation };
     let runtime = link.runtime().clone();
-    let client = link.client().clone();
+    let target = link.target().clone();
     let closed = link.closed().signal();
     let task = async move {
-        let dial = dial(&unfinished.link, runtime, client, generation, pause);
+        let dial = dial(&unfinished.link, runtime, target, generation, pause);
         // A link that is closed or gone needs no connection.
         let _ = select(pin!(dial), pin!(closed)).await;
     };
@@ -37,26 +38,53 @@ pub(super) fn start<R: Connect>(link: &Arc<Link<R>>, generation: u64, pause: Opt
 async fn dial<R: Connect>(
     link: &Weak<Link<R>>,
     runtime: R,
-    client: redis::Client,
+    target: Target,
     generation: u64,
     pause: Option<Duration>,
 ) {
     if let Some(pause) = pause {
         timing::pause(&runtime, pause).await;
     }
-    let password = client.get_connection_info().redis_settings().password();
     loop {
         let deadline = runtime.now().saturating_add(CONNECT_TIMEOUT);
-        let dialled = timing::by(&runtime, deadline, runtime.connect(&client)).await;
+        let dialled = timing::by(&runtime, deadline, target.connect(&runtime, deadline)).await;
         let Some(link) = link.upgrade() else { return };
         let cause = match dialled {
             Some(Ok(connection)) => return connected(&link, generation, connection).await,
-            Some(Err(error)) => fault::of_connect(&error, password),
-            None => Cause::with_detail(CauseKind::Unreachable, "no connection in time"),
+            Some(Err(cause)) => cause,
+            None => no_connection(),
         };
         let Some(pause) = failed(&link, generation, &cause) else { return };
         drop(link);
         timing::pause(&runtime, pause).await;
+    }
+}
+
+/// Starts to dial once, after `pause`, for a link whose connection of this generation stays in use
+/// meanwhile. That one is superseded if this succeeds.
+pub(super) fn again<R: Connect>(link: &Arc<Link<R>>, generation: u64, pause: Option<Duration>) {
+    let again = Again { link: Arc::downgrade(link) };
+    let runtime = link.runtime().clone();
+    let target = link.target().clone();
+    let closed = link.closed().signal();
+    let task = async move {
+        let dial = async {
+            if let Some(pause) = pause {
+                timing::pause(&runtime, pause).await;
+            }
+            let deadline = runtime.now().saturating_add(CONNECT_TIMEOUT);
+            let dialled = timing::by(&runtime, deadline, target.connect(&runtime, deadline)).await;
+            let Some(link) = again.link.upgrade() else { return };
+            match dialled.unwrap_or_else(|| Err(no_connection())) {
+                Ok(connection) => link.supersede(generation, connection),
+                Err(cause) => debug!(node = %link.name(), generation, %cause, "nothing to change to"),
+            }
+        };
+        let _ = select(pin!(dial), pin!(closed)).await;
+        drop(again);
+    };
+    if let Err(error) = link.runtime().spawn(task) {
+        debug!(node = %link.name(), %error, "not dialling again");
     }
 }
 
@@ -190,8 +218,25 @@ impl<R: Connect> Drop for Unfinished<R> {
     }
 }
 
-/// How long one dial may take, handshake included.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+/// Allows the next such dial when the task of this one ends, in whatever way.
+struct Again<R: Connect> {
+    link: Weak<Link<R>>,
+}
+
+impl<R: Connect> Drop for Again<R> {
+    fn drop(&mut self) {
+        if let Some(link) = self.link.upgrade() {
+            link.demotion().ended();
+        }
+    }
+}
+
+fn no_connection() -> Cause {
+    Cause::with_detail(CauseKind::Unreachable, "no connection in time")
+}
+
+/// How long one dial may take, handshake and questions to sentinels included.
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How many commands are handed over in one go. Tokio lets a task do only so much (128 steps) before
 /// its channels turn it away, and a command that is turned away would lose its place.

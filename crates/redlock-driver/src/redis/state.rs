@@ -64,6 +64,26 @@ impl<C: Connection> State<C> {
         (self.dial(Phase::Down(loss.verdict())), Some(backoff::pause(self.failures)))
     }
 
+    /// Whether the connection of this generation takes new commands.
+    pub(crate) fn is_up(&self, generation: u64) -> bool {
+        matches!(&self.phase, Phase::Up(current) if current.generation() == generation)
+    }
+
+    /// Puts a connection in the place of the one of this generation; or gives it back, when that other one
+    /// is not in use any more.
+    pub(crate) fn supersede(&mut self, generation: u64, connection: C) -> Result<Superseded<C>, C> {
+        match &self.phase {
+            Phase::Up(current) if current.generation() == generation => {
+                let before = Arc::clone(current);
+                let wire = Arc::new(Wire::new(connection, self.generation + 1));
+                self.dial(Phase::Up(wire));
+                let given_up = self.retire(&before);
+                Ok(Superseded { before, given_up })
+            }
+            _ => Err(connection),
+        }
+    }
+
     /// Places for a delete on retired connections where an acquire of its token is unanswered.
     pub(crate) fn behind(&self, command: &Command) -> Vec<Ticket<C>> {
         if !is_delete(&command.intent) {
@@ -90,6 +110,14 @@ impl<C: Connection> State<C> {
         let least = self.retired.iter().position(|wire| !wire.has_acquires()).unwrap_or(0);
         self.retired.remove(least)
     }
+}
+
+/// What is left of a connection that another has taken the place of.
+pub(crate) struct Superseded<C> {
+    /// That connection: retired if it owes an answer, and otherwise in the caller's hands alone.
+    pub(crate) before: Arc<Wire<C>>,
+    /// One that had to go to make room for it.
+    pub(crate) given_up: Option<Arc<Wire<C>>>,
 }
 
 /// Why a connection is taken out of use.
