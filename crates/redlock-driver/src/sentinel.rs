@@ -60,14 +60,14 @@ pub struct Address(Form);
 #[derive(Clone)]
 enum Form {
     Url(String),
-    Client(redis::Client),
+    Client(Box<redis::Client>),
 }
 
 impl Address {
     fn client(self) -> Result<redis::Client, ConfigError> {
         let client = match self.0 {
             Form::Url(url) => parse_url(&url)?,
-            Form::Client(client) => client,
+            Form::Client(client) => *client,
         };
         usable(&client)?;
         Ok(client)
@@ -94,7 +94,7 @@ impl From<&String> for Address {
 
 impl From<redis::Client> for Address {
     fn from(client: redis::Client) -> Self {
-        Self(Form::Client(client))
+        Self(Form::Client(Box::new(client)))
     }
 }
 

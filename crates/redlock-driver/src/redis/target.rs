@@ -1,5 +1,7 @@
 //! Where a link dials: a server whose address is known, or one that sentinels name.
 
+use std::sync::Arc;
+
 use redlock_core::{Cause, Instant};
 
 use super::sentinel::Sentinels;
@@ -9,7 +11,7 @@ use super::{Connect, fault};
 #[derive(Clone, Debug)]
 pub(crate) enum Target {
     /// This server.
-    Server(redis::Client),
+    Server(Arc<redis::Client>),
     /// Whichever server the sentinels call the primary just then.
     Sentinel(Sentinels),
 }
@@ -31,7 +33,7 @@ impl Target {
 
 impl From<redis::Client> for Target {
     fn from(client: redis::Client) -> Self {
-        Self::Server(client)
+        Self::Server(Arc::new(client))
     }
 }
 

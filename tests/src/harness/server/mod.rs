@@ -44,6 +44,7 @@ pub struct ServerBuilder {
     password: Option<String>,
     arguments: Vec<String>,
     config: Option<String>,
+    files: Vec<(String, String)>,
     sentinel: bool,
     of_the_system: bool,
 }
@@ -76,6 +77,12 @@ impl ServerBuilder {
     /// Lines of a configuration file, for what cannot be said on a command line.
     pub fn config(mut self, lines: &str) -> Self {
         self.config = Some(lines.to_owned());
+        self
+    }
+
+    /// A file in the directory of the server, where an option finds it by its bare name.
+    pub fn file(mut self, name: &str, content: &str) -> Self {
+        self.files.push((name.to_owned(), content.to_owned()));
         self
     }
 
@@ -118,11 +125,13 @@ impl ServerBuilder {
         let dir = env::temp_dir().join(unique("redlock-server"));
         let program = if self.of_the_system { system_program() } else { program() };
         let mut supervisor = Supervisor::new(&dir, program, &self.command_line(port, &dir));
-        if let Some(lines) = &self.config {
-            // It answers when it has made the directory.
-            supervisor.is_alive();
-            let file = dir.join(CONFIG_FILE);
-            fs::write(&file, lines).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        // It answers when it has made the directory.
+        supervisor.is_alive();
+        let config = self.config.iter().map(|lines| (CONFIG_FILE, lines));
+        let files = self.files.iter().map(|(name, content)| (name.as_str(), content));
+        for (name, content) in config.chain(files) {
+            let path = dir.join(name);
+            fs::write(&path, content).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         }
         let primary = Primary::new(format!("127.0.0.1:{port}"), self.password.clone());
         Server { primary, port, dir, supervisor: Mutex::new(supervisor) }
@@ -173,11 +182,6 @@ impl Server {
     /// The path of its Unix socket, which a sentinel does not have.
     pub fn socket(&self) -> PathBuf {
         self.dir.join(SOCKET)
-    }
-
-    /// A directory that is gone with it.
-    pub fn dir(&self) -> &Path {
-        &self.dir
     }
 
     /// Makes it a replica of `primary`, and waits until it has what that one has.
