@@ -1,11 +1,13 @@
 //! Users with no more rights than they need.
 
+use std::collections::HashMap;
+
 use redis::ConnectionLike;
-use redlock_driver::{Config, Error, Manager};
+use redlock_driver::{Config, Error, Manager, Node};
 
 use super::Adapter;
 use super::support::ms;
-use crate::harness::{Server, may_own_servers};
+use crate::harness::{Server, Watched, may_own_servers};
 
 /// The page that says which rights those are.
 const PAGE: &str = include_str!("../../../docs/operations.md");
@@ -73,10 +75,46 @@ pub async fn the_documented_rights_are_enough_and_all_are_needed<R: Adapter>() {
     }
 }
 
-/// What the server would not let somebody do, but for how the client introduces itself: that is refused
-/// without harm, and older servers do not know it.
+/// Behind sentinels the primary is asked for its role; and whoever asks the sentinels may ask nothing else.
+pub async fn behind_sentinels_one_right_more_is_needed<R: Adapter>() {
+    if !may_own_servers() {
+        return;
+    }
+    let watched = Watched::start();
+    let [primary, _] = watched.servers();
+    let rules = |words: &str| words.replace("PASSWORD", "hunter2").split(' ').map(str::to_owned).collect();
+    let set_user = |server: &Server, rules: Vec<String>| {
+        redis::cmd("ACL").arg("SETUSER").arg("locker").arg(rules).exec(&mut server.connection()).unwrap();
+    };
+    set_user(primary, rules(documented().strip_prefix("user locker ").unwrap()));
+    set_user(watched.sentinel(), rules(after("on the sentinels: ACL SETUSER locker ")));
+
+    let sentinel = format!("redis://locker:hunter2@{}", watched.sentinel().address());
+    let node = Node::sentinel([sentinel], Watched::SERVICE).primary_like("redis://locker:hunter2@any");
+    let config = Config::builder().attempts(1).build().unwrap();
+    let manager: Manager<R> = Manager::single(node.clone(), config.clone()).unwrap();
+    let refused = manager.lock("lock:a").acquire().await.unwrap_err().to_string();
+    assert!(refused.contains("rejected") && refused.contains("NOPERM"), "{refused}");
+
+    set_user(primary, rules(after("on the servers: ACL SETUSER locker ")));
+    let manager: Manager<R> = Manager::single(node, config).unwrap();
+    manager.lock("lock:a").fencing("lock:fence").acquire().await.unwrap().release().await.unwrap();
+    assert_eq!((denied(primary), denied(watched.sentinel())), (vec!["role".to_owned()], vec![]));
+}
+
+/// What follows these words on their line of the page.
+fn after(words: &str) -> &'static str {
+    let found = PAGE.lines().find_map(|line| line.strip_prefix(words));
+    found.unwrap_or_else(|| panic!("docs/operations.md has a line that begins with {words:?}"))
+}
+
+/// What the server would not let somebody do, but for how the client introduces itself (`CLIENT SETINFO`):
+/// that is refused without harm.
 fn denied(server: &Server) -> Vec<String> {
-    let log: Vec<redis::Value> = redis::cmd("ACL").arg("LOG").query(&mut server.connection()).unwrap();
-    let entries = log.iter().map(|entry| format!("{entry:?}"));
-    entries.filter(|entry| !entry.contains("client|setinfo")).collect()
+    let log = redis::cmd("ACL").arg("LOG").query(&mut server.connection());
+    let log: Vec<HashMap<String, redis::Value>> = log.unwrap();
+    let object = |mut entry: HashMap<String, redis::Value>| -> String {
+        redis::from_redis_value(entry.remove("object").unwrap()).unwrap()
+    };
+    log.into_iter().map(object).filter(|object| !matches!(&**object, "client" | "client|setinfo")).collect()
 }

@@ -119,7 +119,10 @@ macro_rules! suite {
             sick_node: [a_frozen_node_slows_nothing_down]
         }
         $crate::suite! { @module $adapter, $block_on,
-            access: [the_documented_rights_are_enough_and_all_are_needed]
+            access: [
+                the_documented_rights_are_enough_and_all_are_needed,
+                behind_sentinels_one_right_more_is_needed,
+            ]
         }
         $crate::suite! { @module $adapter, $block_on,
             addresses: [
