@@ -5,6 +5,7 @@ use std::time::Duration;
 use redis::cmd;
 
 use super::clock::wait_until;
+use super::primary::field_of;
 use super::server::Server;
 
 /// Two servers, one of them the other's replica, and a sentinel that promotes the replica some two seconds
@@ -78,16 +79,22 @@ impl Watched {
     }
 
     /// Has the replica promoted while the primary is well, and returns when both know it: the old primary is
-    /// a replica then. It is told at once, and keeps its clients; the sentinel takes ten seconds to tell it,
-    /// and closes their connections.
+    /// a replica then, and keeps its clients. The sentinel would close their connections.
     pub fn swap(&self) {
+        let [from, to] = self.promote();
+        self.servers[from].follow(&self.servers[to]);
+    }
+
+    /// Has the replica promoted while the primary is well. That one goes on as a primary, until the sentinel
+    /// makes it a replica some ten seconds later. Yields the numbers of the old primary and the new one.
+    pub fn promote(&self) -> [usize; 2] {
         let [from, to] = if self.is_primary(0) { [0, 1] } else { [1, 0] };
         wait_until("the sentinel can do a failover", FAILOVER_LIMIT, || {
             let mut connection = self.sentinel.connection();
             cmd("SENTINEL").arg("FAILOVER").arg(Self::SERVICE).exec(&mut connection).is_ok()
         });
         self.wait_for_promotion(to);
-        self.servers[from].follow(&self.servers[to]);
+        [from, to]
     }
 
     /// Waits until the sentinel names this server as the primary, and it is one.
@@ -98,14 +105,18 @@ impl Watched {
         });
     }
 
-    fn is_primary(&self, server: usize) -> bool {
-        self.servers[server].info("role").as_deref() == Some("master")
+    /// Whether this server is there and a primary. A change of that ends connections, also the one that asks.
+    pub fn is_primary(&self, server: usize) -> bool {
+        let connection = self.servers[server].try_connection(Duration::from_secs(1));
+        let info =
+            connection.and_then(|mut connection| cmd("INFO").arg("replication").query(&mut connection));
+        info.is_ok_and(|info: String| field_of(&info, "role").as_deref() == Some("master"))
     }
 
     /// What the sentinel says: `name=mymaster,status=ok,address=127.0.0.1:20001,slaves=1,sentinels=1`.
     fn status(&self) -> String {
         let info: String = self.sentinel.ask(cmd("INFO").arg("sentinel"));
-        super::primary::field_of(&info, "master0").unwrap_or_default()
+        field_of(&info, "master0").unwrap_or_default()
     }
 }
 

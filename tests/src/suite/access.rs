@@ -1,6 +1,6 @@
 //! Users with no more rights than they need.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use redis::ConnectionLike;
 use redlock_driver::{Config, Error, Manager, Node};
@@ -112,8 +112,8 @@ fn after(words: &str) -> &'static str {
 /// that is refused without harm.
 fn denied(server: &Server) -> Vec<String> {
     let log = redis::cmd("ACL").arg("LOG").query(&mut server.connection());
-    let log: Vec<HashMap<String, redis::Value>> = log.unwrap();
-    let object = |mut entry: HashMap<String, redis::Value>| -> String {
+    let log: Vec<BTreeMap<String, redis::Value>> = log.unwrap();
+    let object = |mut entry: BTreeMap<String, redis::Value>| -> String {
         redis::from_redis_value(entry.remove("object").unwrap()).unwrap()
     };
     log.into_iter().map(object).filter(|object| !matches!(&**object, "client" | "client|setinfo")).collect()

@@ -121,7 +121,7 @@ pub async fn a_dead_shard_takes_its_own_keys_along<R: Adapter, C: Connection>(
     cluster.shards()[cluster.shard_of(dead)].kill();
     let (left, watch) = (doomed.valid_for(), Stopwatch::start());
     assert_eq!(doomed.lost().await, LossReason::Expired);
-    assert!(watch.elapsed() <= left + ms(50), "{:?} of {left:?}", watch.elapsed());
+    assert!(watch.elapsed() <= left + ms(500), "{:?} of {left:?}", watch.elapsed());
 
     for _ in 0..3 {
         let watch = Stopwatch::start();

@@ -137,6 +137,7 @@ macro_rules! suite {
                 credentials_of_sentinels_and_primary_may_differ,
                 a_failover_keeps_a_lease_or_says_that_it_is_lost,
                 a_demoted_primary_is_left_for_the_new_one,
+                a_primary_that_was_replaced_is_left_before_it_knows,
             ]
         }
         $crate::suite! { @module $adapter, $block_on,

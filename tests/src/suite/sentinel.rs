@@ -83,7 +83,7 @@ pub async fn a_failover_keeps_a_lease_or_says_that_it_is_lost<R: Adapter>() {
         let left = forgotten.valid_for();
         assert!(left <= valid, "{left:?} after {valid:?}");
         valid = left;
-        new.info("role").as_deref() == Some("master")
+        watched.is_primary(1)
     })
     .await;
     assert_eq!(lost.await, LossReason::Refused, "{:?}", watch.elapsed());
@@ -112,8 +112,9 @@ pub async fn a_failover_keeps_a_lease_or_says_that_it_is_lost<R: Adapter>() {
     let (left, watch) = (kept.valid_for(), Stopwatch::start());
     assert_eq!(kept.lost().await, LossReason::Expired);
     assert!(!kept.is_valid());
+    // The clock alone decides when it is over; the signal comes as soon as the machine gets to it.
     let taken = watch.elapsed();
-    assert!(taken <= left + ms(50), "{taken:?} of {left:?}");
+    assert!(taken <= left + ms(500), "{taken:?} of {left:?}");
     let refused = manager.lock("kept").try_acquire().await.unwrap_err();
     let unreachable =
         matches!(&refused, Error::NotAcquired(failure) if failure.reason == NotAcquiredReason::Unreachable);
@@ -142,4 +143,24 @@ pub async fn a_demoted_primary_is_left_for_the_new_one<R: Adapter>() {
     lease.release().await.unwrap();
     second.release().await.unwrap();
     assert_eq!((new.get("held"), new.get("second")), (None, None));
+}
+
+/// It takes writes for ten seconds more, which nobody will know of. The lease goes on at the new one.
+pub async fn a_primary_that_was_replaced_is_left_before_it_knows<R: Adapter>() {
+    if !may_own_servers() {
+        return;
+    }
+    let watched = Watched::start();
+    let [_, new] = watched.servers();
+    let manager: Manager<R> =
+        Manager::single(Node::sentinel(sentinels(&watched), Watched::SERVICE), config()).unwrap();
+    let lease = manager.lock("held").auto_renew(ms(200)).acquire().await.unwrap();
+    eventually::<R>("the replica has heard of it", ms(5_000), || new.get("held").is_some()).await;
+    watched.promote();
+    let left = new.pttl("held");
+    eventually::<R>("it is renewed at the new primary", ms(5_000), || new.pttl("held") > left).await;
+    assert!(watched.is_primary(0), "the old one does not know yet");
+    assert!(lease.is_valid());
+    lease.release().await.unwrap();
+    assert_eq!(new.get("held"), None);
 }

@@ -58,7 +58,7 @@ pub(super) fn is_replicas(error: &ServerError) -> bool {
 
 /// Looks for the primary in place of the replica at the other end of `wire`.
 pub(super) fn look_elsewhere<R: Connect>(link: &Arc<Link<R>>, wire: &Arc<Wire<R::Connection>>) {
-    if !link.uses(wire) {
+    if link.in_use(wire.generation()).is_none() {
         return;
     }
     let Some(dials) = link.demotion().begin() else { return };

@@ -15,7 +15,7 @@ use super::queue::{Handed, Waiting, too_late};
 use super::state::{Loss, Phase, is_delete};
 use super::target::Target;
 use super::wire::{Answer, Wire};
-use super::{Connect, backoff, lock, timing};
+use super::{Connect, backoff, lock, timing, watch};
 
 /// Starts to dial for `link`, whose state is one of dialling already, after `pause`. If no runtime is
 /// running the link ends up as if it had never dialled, and commands that wait learn that.
@@ -50,7 +50,10 @@ async fn dial<R: Connect>(
         let dialled = timing::by(&runtime, deadline, target.connect(&runtime, deadline)).await;
         let Some(link) = link.upgrade() else { return };
         let cause = match dialled {
-            Some(Ok(connection)) => return connected(&link, generation, connection).await,
+            Some(Ok((connection, place))) => {
+                connected(&link, generation, connection).await;
+                return watch::start(&link, generation, place);
+            }
             Some(Err(cause)) => cause,
             None => no_connection(),
         };
@@ -76,7 +79,11 @@ pub(super) fn again<R: Connect>(link: &Arc<Link<R>>, generation: u64, pause: Opt
             let dialled = timing::by(&runtime, deadline, target.connect(&runtime, deadline)).await;
             let Some(link) = again.link.upgrade() else { return };
             match dialled.unwrap_or_else(|| Err(no_connection())) {
-                Ok(connection) => link.supersede(generation, connection),
+                Ok((connection, place)) => {
+                    if let Some(generation) = link.supersede(generation, connection) {
+                        watch::start(&link, generation, place);
+                    }
+                }
                 Err(cause) => debug!(node = %link.name(), generation, %cause, "nothing to change to"),
             }
         };

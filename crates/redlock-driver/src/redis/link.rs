@@ -108,7 +108,7 @@ impl<R: Connect> Link<R> {
         let (runtime, target) = (self.runtime.clone(), self.target.clone());
         async move {
             let deadline = runtime.now().saturating_add(dial::CONNECT_TIMEOUT);
-            target.connect(&runtime, deadline).await
+            target.connect(&runtime, deadline).await.map(|(connection, _)| connection)
         }
     }
 
@@ -271,12 +271,12 @@ impl<R: Connect> Link<R> {
         }
         let (given_up, generation, pause) = {
             let mut state = lock(&self.state);
-            if !state.is_up(wire.generation()) {
+            if state.in_use(wire.generation()).is_none() {
                 return;
             }
             let given_up = match loss {
                 Loss::Broken(_) => None,
-                Loss::Stalled => state.retire(wire),
+                Loss::Stalled | Loss::Moved => state.retire(wire),
             };
             let (generation, pause) = state.redial(wire.has_answered(), &loss);
             (given_up, generation, pause)
@@ -288,21 +288,22 @@ impl<R: Connect> Link<R> {
         dial::start(self, generation, pause);
     }
 
-    /// Whether new commands go to this connection.
-    pub(super) fn uses(&self, wire: &Arc<Wire<R::Connection>>) -> bool {
-        lock(&self.state).is_up(wire.generation())
+    /// The connection that new commands go to, if it is of this generation.
+    pub(super) fn in_use(&self, generation: u64) -> Option<Arc<Wire<R::Connection>>> {
+        lock(&self.state).in_use(generation)
     }
 
     /// Puts a connection in the place of the one of this generation, if that is still in use; it is kept for
-    /// the answers that it owes.
-    pub(super) fn supersede(&self, generation: u64, connection: R::Connection) {
+    /// the answers that it owes. Yields the generation of the new one.
+    pub(super) fn supersede(&self, generation: u64, connection: R::Connection) -> Option<u64> {
         // Whatever is left over is dropped outside the lock: dropping a connection may run foreign code.
         let outcome = lock(&self.state).supersede(generation, connection);
-        let Ok(Superseded { before, given_up }) = outcome else { return };
+        let Superseded { generation, before, given_up } = outcome.ok()?;
         if let Some(given_up) = given_up {
             given_up.cut(without_an_answer());
         }
         debug!(node = %self.name, generation = before.generation(), "connection superseded");
+        Some(generation)
     }
 
     fn report(&self, generation: u64, loss: &Loss, down: bool) {
@@ -310,6 +311,7 @@ impl<R: Connect> Link<R> {
         match loss {
             Loss::Broken(cause) => debug!(%node, generation, %cause, "connection lost"),
             Loss::Stalled => warn!(%node, generation, "no answer in time, connection retired"),
+            Loss::Moved => warn!(%node, generation, "the sentinels name another primary"),
         }
         if down {
             warn!(%node, cause = %loss.verdict(), "node is down");

@@ -31,6 +31,7 @@ mod target;
 #[cfg(test)]
 mod testing;
 mod timing;
+mod watch;
 mod wire;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,12 +1,17 @@
 //! Finding a primary by asking sentinels, each time that a connection is made.
 //!
+//! A failover raises the epoch that sentinels have for their configuration. What is known of an older epoch
+//! than one that was heard of before is not believed, so no sentinel that is behind the times leads back to a
+//! primary that was left.
+//!
 //! The `redis` crate has a client for this, but that one dials by itself, with timeouts and retries of its
 //! own, over the runtime that it finds. Here every connection is the adapter's, the deadline is the dial's,
 //! and what is found is checked before it is used.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use redis::{Client, ConnectionAddr, RedisError, Value, cmd};
@@ -27,7 +32,12 @@ struct Inner {
     primary: Client,
     /// Which sentinel is asked first: the one that was right the last time.
     first: AtomicUsize,
+    /// The latest epoch that a sentinel has spoken of.
+    epoch: AtomicU64,
 }
+
+/// The server that a connection was made to, by its name.
+pub(crate) type Place = Arc<str>;
 
 impl Sentinels {
     /// Sentinels to ask for the primary that they call `service`. It is connected to like `primary`, but for
@@ -51,8 +61,8 @@ impl Sentinels {
                 ));
             }
         }
-        let first = AtomicUsize::new(0);
-        Ok(Self(Arc::new(Inner { service: service.into(), sentinels, primary, first })))
+        let (first, epoch) = (AtomicUsize::new(0), AtomicU64::new(0));
+        Ok(Self(Arc::new(Inner { service: service.into(), sentinels, primary, first, epoch })))
     }
 
     /// The name in reports: `service@host:port,host:port`. The same for the same sentinels in any order.
@@ -72,8 +82,8 @@ impl Sentinels {
         &self,
         runtime: &R,
         deadline: Instant,
-    ) -> Result<R::Connection, Cause> {
-        let Inner { sentinels, first, .. } = &*self.0;
+    ) -> Result<(R::Connection, Place), Cause> {
+        let Inner { sentinels, first, epoch, .. } = &*self.0;
         let start = first.load(Ordering::Relaxed);
         let mut failures = Vec::new();
         for (asked, index) in (0..sentinels.len()).map(|step| (start + step) % sentinels.len()).enumerate() {
@@ -83,13 +93,15 @@ impl Sentinels {
             let left = deadline.saturating_since(runtime.now());
             let share = left / u32::try_from(sentinels.len() - asked + 1).unwrap_or(u32::MAX);
             match self.primary(runtime, client, share).await {
-                Ok(connection) => {
+                Ok(found) => {
                     first.store(index, Ordering::Relaxed);
-                    return Ok(connection);
+                    return Ok(found);
                 }
                 Err(cause) => failures.push((node_name(client), cause)),
             }
         }
+        // Sentinels that were set up anew begin their epochs anew: if none knows better, they are believed.
+        epoch.store(0, Ordering::Relaxed);
         Err(summary(&failures))
     }
 
@@ -99,37 +111,69 @@ impl Sentinels {
         runtime: &R,
         sentinel: &Client,
         limit: Duration,
-    ) -> Result<R::Connection, Cause> {
+    ) -> Result<(R::Connection, Place), Cause> {
         let until = runtime.now().saturating_add(limit);
-        let (host, port) = timing::by(runtime, until, self.ask(runtime, sentinel))
+        let ask = async { self.ask(&dial(runtime, sentinel).await?, sentinel).await };
+        let (host, port) = timing::by(runtime, until, ask)
             .await
             .unwrap_or_else(|| Err(Cause::with_detail(CauseKind::Unreachable, "no answer in time")))?;
         let client = self.client(host, port)?;
+        let place = node_name(&client);
         let connection = dial(runtime, &client).await;
         let connection = match connection {
-            Ok(connection) => check(&connection, &client).await.map(|()| connection),
+            Ok(connection) => check(&connection, &client).await.map(|()| (connection, Arc::clone(&place))),
             Err(cause) => Err(cause),
         };
         connection.map_err(|cause| {
-            let text = format!("its primary {}: {}", node_name(&client), detail(&cause));
+            let text = format!("its primary {place}: {}", detail(&cause));
             Cause::with_detail(cause.kind(), text)
         })
     }
 
-    /// What one sentinel says.
-    async fn ask<R: Connect>(&self, runtime: &R, sentinel: &Client) -> Result<(String, u16), Cause> {
-        let connection = dial(runtime, sentinel).await?;
-        let mut question = cmd("SENTINEL");
-        question.arg("GET-MASTER-ADDR-BY-NAME").arg(&*self.0.service);
-        let answer = call(&connection, question, sentinel).await?;
-        match redis::from_redis_value::<Option<(String, u16)>>(answer) {
-            Ok(Some(address)) => Ok(address),
-            Ok(None) => Err(Cause::with_detail(
-                CauseKind::Unreachable,
-                format!("knows no primary called {}", self.0.service),
-            )),
-            Err(_) => Err(Cause::new(CauseKind::UnexpectedReply)),
+    /// Asks once more, over the connection that was used for this the last time, if there is one: whether the
+    /// primary is another by now than the one at `place`.
+    pub(super) async fn has_moved<R: Connect>(
+        &self,
+        runtime: &R,
+        kept: &mut Option<(R::Connection, usize)>,
+        place: &Place,
+    ) -> Result<bool, Cause> {
+        let Inner { sentinels, first, .. } = &*self.0;
+        let (connection, index) = match kept.take() {
+            Some(kept) => kept,
+            None => {
+                let index = first.load(Ordering::Relaxed);
+                first.store((index + 1) % sentinels.len(), Ordering::Relaxed);
+                (dial(runtime, &sentinels[index]).await?, index)
+            }
+        };
+        let (host, port) = self.ask(&connection, &sentinels[index]).await?;
+        first.store(index, Ordering::Relaxed);
+        *kept = Some((connection, index));
+        Ok(node_name(&self.client(host, port)?) != *place)
+    }
+
+    /// What a sentinel says. The epoch comes first: should the primary change between the two answers, then
+    /// the address is newer than the epoch, which does no harm.
+    async fn ask(&self, connection: &impl Connection, sentinel: &Client) -> Result<(String, u16), Cause> {
+        let Inner { service, epoch: latest, .. } = &*self.0;
+        let unknown =
+            || Cause::with_detail(CauseKind::Unreachable, format!("knows no primary called {service}"));
+        let question = |name: &str| {
+            let mut question = cmd("SENTINEL");
+            question.arg(name).arg(&**service);
+            question
+        };
+        let state = call(connection, question("MASTER"), sentinel)
+            .await
+            .map_err(|cause| if detail(&cause).contains("No such master") { unknown() } else { cause })?;
+        let state: BTreeMap<String, String> = read(state)?;
+        let epoch = state.get("config-epoch").and_then(|epoch| epoch.parse().ok()).unwrap_or(0);
+        if latest.fetch_max(epoch, Ordering::Relaxed) > epoch {
+            return Err(Cause::with_detail(CauseKind::Unreachable, "is behind the others"));
         }
+        let address = call(connection, question("GET-MASTER-ADDR-BY-NAME"), sentinel).await?;
+        read::<Option<(String, u16)>>(address)?.ok_or_else(unknown)
     }
 
     /// A client for the primary at this address.
@@ -166,6 +210,10 @@ async fn check(connection: &impl Connection, client: &Client) -> Result<(), Caus
 async fn call(connection: &impl Connection, question: redis::Cmd, client: &Client) -> Result<Value, Cause> {
     let answer = connection.call(question).await.and_then(Value::extract_error);
     answer.map_err(|error: RedisError| fault::of_connect(&error, password(client)))
+}
+
+fn read<T: redis::FromRedisValue>(value: Value) -> Result<T, Cause> {
+    redis::from_redis_value(value).map_err(|_| Cause::new(CauseKind::UnexpectedReply))
 }
 
 /// Why none of the sentinels could help, one after the other.

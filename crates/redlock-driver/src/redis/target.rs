@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use redlock_core::{Cause, Instant};
 
-use super::sentinel::Sentinels;
+use super::sentinel::{Place, Sentinels};
 use super::{Connect, fault};
 
 /// What a link dials, whenever it needs a connection.
@@ -17,16 +17,19 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// Dials one connection. It is the caller who gives up at `deadline`; here it only says how much time
-    /// there is to share out.
+    /// Dials one connection, and says where it leads if that may change. It is the caller who gives up at
+    /// `deadline`; here it only says how much time there is to share out.
     pub(crate) async fn connect<R: Connect>(
         &self,
         runtime: &R,
         deadline: Instant,
-    ) -> Result<R::Connection, Cause> {
+    ) -> Result<(R::Connection, Option<Place>), Cause> {
         match self {
-            Self::Server(client) => dial(runtime, client).await,
-            Self::Sentinel(sentinels) => sentinels.connect(runtime, deadline).await,
+            Self::Server(client) => dial(runtime, client).await.map(|connection| (connection, None)),
+            Self::Sentinel(sentinels) => {
+                let (connection, place) = sentinels.connect(runtime, deadline).await?;
+                Ok((connection, Some(place)))
+            }
         }
     }
 }

@@ -7,7 +7,9 @@ use super::super::testing::{Bench, Dial, Wired};
 use super::*;
 use crate::Runtime;
 
-type Found = JoinHandle<Result<Wired, Cause>>;
+mod watching;
+
+type Found = JoinHandle<Result<(Wired, Place), Cause>>;
 
 fn client(url: &str) -> Client {
     Client::open(url).unwrap()
@@ -37,9 +39,18 @@ async fn settle() {
     }
 }
 
+/// Answers the last command on this connection.
 async fn answer(bench: &Bench, connection: usize, bytes: &[u8]) {
-    assert!(bench.answer(connection, 0, reply(bytes)));
+    let calls = bench.calls(connection).len();
+    assert!(bench.answer(connection, calls - 1, reply(bytes)));
     settle().await;
+}
+
+/// A sentinel says where the primary is, since this epoch.
+async fn tell(bench: &Bench, connection: usize, epoch: u64, address: &[u8]) {
+    let state = format!("*4\r\n$4\r\nname\r\n$8\r\nmymaster\r\n$12\r\nconfig-epoch\r\n+{epoch}\r\n");
+    answer(bench, connection, state.as_bytes()).await;
+    answer(bench, connection, address).await;
 }
 
 fn reply(bytes: &[u8]) -> RedisResult<Value> {
@@ -50,7 +61,7 @@ fn addresses(bench: &Bench) -> Vec<String> {
     bench.addresses().iter().map(ToString::to_string).collect()
 }
 
-fn cause(found: Result<Wired, Cause>) -> (CauseKind, String) {
+fn cause(found: Result<(Wired, Place), Cause>) -> (CauseKind, String) {
     let cause = found.map(|_| ()).unwrap_err();
     assert!(!cause.to_string().contains("hunter"), "{cause}");
     (cause.kind(), detail(&cause))
@@ -65,8 +76,9 @@ const REPLICA: &[u8] = b"*5\r\n$5\r\nslave\r\n$1\r\nb\r\n:1\r\n$9\r\nconnected\r
 async fn the_first_sentinel_is_asked_and_the_primary_checked() {
     let (bench, sentinels) = (Bench::new([]), sentinels(3));
     let found = find(&bench, &sentinels).await;
-    assert_eq!(bench.words(0, 0), ["SENTINEL", "GET-MASTER-ADDR-BY-NAME", "mymaster"]);
-    answer(&bench, 0, HERE).await;
+    tell(&bench, 0, 1, HERE).await;
+    assert_eq!(bench.words(0, 0), ["SENTINEL", "MASTER", "mymaster"]);
+    assert_eq!(bench.words(0, 1), ["SENTINEL", "GET-MASTER-ADDR-BY-NAME", "mymaster"]);
     assert_eq!(addresses(&bench), ["sentinel-0:26379", "server-a:6379"]);
     assert_eq!(bench.words(1, 0), ["ROLE"]);
     assert!(!found.is_finished(), "not before it has said that it is the primary");
@@ -88,11 +100,11 @@ async fn a_sentinel_that_was_right_is_asked_first_the_next_time() {
     let refuse = || [Dial::Refuse, Dial::Accept, Dial::Accept];
     let (bench, sentinels) = (Bench::new(refuse()), sentinels(3));
     let found = find(&bench, &sentinels).await;
-    answer(&bench, 0, HERE).await;
+    tell(&bench, 0, 1, HERE).await;
     answer(&bench, 1, PRIMARY).await;
     found.await.unwrap().unwrap();
     let again = find(&bench, &sentinels).await;
-    answer(&bench, 2, THERE).await;
+    tell(&bench, 2, 1, THERE).await;
     answer(&bench, 3, PRIMARY).await;
     again.await.unwrap().unwrap();
     let expected =
@@ -110,7 +122,7 @@ async fn a_silent_sentinel_takes_its_share_of_the_time_and_no_more() {
     }
     assert!(watch.elapsed() <= Duration::from_millis(252), "{:?}", watch.elapsed());
     settle().await;
-    answer(&bench, 0, HERE).await;
+    tell(&bench, 0, 1, HERE).await;
     answer(&bench, 1, PRIMARY).await;
     assert!(found.await.unwrap().is_ok());
 }
@@ -119,9 +131,9 @@ async fn a_silent_sentinel_takes_its_share_of_the_time_and_no_more() {
 async fn a_sentinel_that_is_behind_the_times_is_passed_over() {
     let (bench, sentinels) = (Bench::new([]), sentinels(2));
     let found = find(&bench, &sentinels).await;
-    answer(&bench, 0, HERE).await;
+    tell(&bench, 0, 1, HERE).await;
     answer(&bench, 1, REPLICA).await;
-    answer(&bench, 2, THERE).await;
+    tell(&bench, 2, 1, THERE).await;
     answer(&bench, 3, PRIMARY).await;
     assert!(found.await.unwrap().is_ok());
     let expected = ["sentinel-0:26379", "server-a:6379", "sentinel-1:26379", "server-b:6379"];
@@ -133,7 +145,7 @@ async fn a_sentinel_that_is_behind_the_times_is_passed_over() {
 async fn the_next_dial_begins_with_another_sentinel() {
     let (bench, sentinels) = (Bench::new([Dial::Accept, Dial::Hang]), sentinels(2));
     let found = find(&bench, &sentinels).await;
-    answer(&bench, 0, HERE).await;
+    tell(&bench, 0, 1, HERE).await;
     assert_eq!(cause(found.await.unwrap()).0, CauseKind::Timeout);
     let again = find(&bench, &sentinels).await;
     assert_eq!(addresses(&bench), ["sentinel-0:26379", "server-a:6379", "sentinel-1:26379"]);
@@ -146,7 +158,7 @@ async fn every_sentinel_is_named_with_what_is_wrong() {
     let found = find(&bench, &sentinels).await;
     tokio::time::sleep(Duration::from_millis(250)).await;
     settle().await;
-    answer(&bench, 0, b"*-1\r\n").await;
+    answer(&bench, 0, b"-ERR No such master with that name\r\n").await;
     answer(&bench, 1, b":7\r\n").await;
     answer(&bench, 2, b"-NOAUTH Authentication required.\r\n").await;
     let (kind, text) = cause(found.await.unwrap());
@@ -176,9 +188,36 @@ async fn what_is_wrong_with_the_primary_is_said_of_the_primary() {
     for (role, kind, text) in table {
         let (bench, sentinels) = (Bench::new([]), sentinels(1));
         let found = find(&bench, &sentinels).await;
-        answer(&bench, 0, HERE).await;
+        tell(&bench, 0, 1, HERE).await;
         answer(&bench, 1, role).await;
         let expected = format!("sentinel sentinel-0:26379: its primary server-a:6379: {text}");
         assert_eq!(cause(found.await.unwrap()), (kind, expected));
     }
+}
+
+/// Neither at a dial nor while a connection is looked after.
+#[tokio::test(start_paused = true)]
+async fn there_is_no_way_back_to_an_older_epoch() {
+    let (bench, sentinels) = (Bench::new([]), sentinels(2));
+    let found = find(&bench, &sentinels).await;
+    tell(&bench, 0, 7, THERE).await;
+    answer(&bench, 1, PRIMARY).await;
+    let (_, place) = found.await.unwrap().unwrap();
+    assert_eq!(&*place, "server-b:6379");
+
+    // The first sentinel is gone, and the second has not heard of the failover.
+    let bench = Bench::new([Dial::Refuse]);
+    let found = find(&bench, &sentinels).await;
+    let behind = b"*2\r\n$12\r\nconfig-epoch\r\n$1\r\n6\r\n";
+    answer(&bench, 0, behind).await;
+    let (kind, text) = cause(found.await.unwrap());
+    assert_eq!(kind, CauseKind::Unreachable);
+    assert!(text.ends_with("sentinel sentinel-1:26379: is behind the others"), "{text}");
+
+    // As nobody knows better, it is believed the next time.
+    let bench = Bench::new([Dial::Refuse]);
+    let found = find(&bench, &sentinels).await;
+    tell(&bench, 0, 6, HERE).await;
+    answer(&bench, 1, PRIMARY).await;
+    assert_eq!(&*found.await.unwrap().unwrap().1, "server-a:6379");
 }
