@@ -145,6 +145,15 @@ mod tests {
         assert_eq!(redis.protocol(), redis::ProtocolVersion::RESP3);
     }
 
+    /// The feature comes with that of the `redis` crate.
+    #[cfg(not(feature = "rustls"))]
+    #[test]
+    fn tls_without_the_feature_is_refused() {
+        let error = parse_url("rediss://:hunter2@redis-a:6380").unwrap_err().to_string();
+        assert!(error.contains("rediss://redis-a:6380") && error.contains("TLS"), "{error}");
+        assert!(!error.contains("hunter2"), "{error}");
+    }
+
     #[test]
     fn an_unusable_url_is_named_without_its_credentials() {
         let not_redis = "not a Redis URL: it must begin with redis://, rediss:// or redis+unix://";
