@@ -10,7 +10,7 @@
 //!     │                 │
 //!     │              drive             one task per lease: machine → nodes → machine
 //!     │                 │ Transport
-//!   Node ───────────────┘              a URL, a client, a connection, a server in memory
+//!   Node ───────────────┘              a URL, a client, sentinels, a connection, a server in memory
 //! ```
 //!
 //! The decisions are all [`redlock_core`]'s; this crate carries them out. It has no runtime, no macro and
@@ -22,6 +22,7 @@
 //! - `aio`: nodes behind connections of the `redis` crate's `aio` module, which compiles only together with
 //!   one of its runtime features.
 //! - `smol-io`: timers and dialling for async-std, smol and their like.
+//! - `rustls`: checks, before anything is dialled over TLS, that rustls has a crypto provider.
 //! - `conformance`: checks that a runtime does what a lease needs.
 
 #![forbid(unsafe_code)]
@@ -44,6 +45,7 @@ mod node;
 mod redis;
 mod run_error;
 mod runtime;
+mod sentinel;
 #[cfg(feature = "smol-io")]
 pub mod smol_io;
 mod stats;
@@ -79,6 +81,7 @@ pub mod shared_api {
     #[cfg(feature = "aio")]
     pub use crate::redis::AioConnection;
     pub use crate::run_error::RunError;
+    pub use crate::sentinel::{Address, SentinelNode};
     pub use crate::stats::Stats;
     pub use crate::topology;
 }

@@ -35,7 +35,8 @@ struct Inner<R> {
 }
 
 impl<R: Runtime + Default> Manager<R> {
-    /// Leases on one logical Redis: a server, or a Sentinel or Cluster deployment behind one connection.
+    /// Leases on one logical Redis: a server, a Sentinel deployment ([`Node::sentinel`]), or a Cluster
+    /// ([`Node::cluster`]).
     ///
     /// The only mode with fencing tokens. A lease is as available and as durable as that Redis is.
     ///

@@ -9,9 +9,9 @@ use std::time::Duration;
 use redlock_core::{Command, ConfigError, Fault, Reply};
 
 use crate::guarded_memory::GuardedMemory;
-use crate::redis::{Connect, Connection, Link, Shared, node_name, parse_url};
+use crate::redis::{Connect, Connection, Link, Shared, Target, node_name, parse_url, usable};
 use crate::topology::{self, Clock};
-use crate::{MemoryServer, Runtime, Transport};
+use crate::{Address, MemoryServer, Runtime, SentinelNode, Transport};
 
 /// One node of a lease: a Redis server, one logical Redis behind a connection that the user brings, or a
 /// node in memory.
@@ -26,7 +26,8 @@ pub struct Node {
     cluster: bool,
 }
 
-/// What can be made into a [`Node`]: a URL, a `redis::Client`, a [`MemoryServer`], a [`Node`].
+/// What can be made into a [`Node`]: a URL, a `redis::Client`, a [`SentinelNode`], a [`MemoryServer`], a
+/// [`Node`].
 pub trait IntoNode<R> {
     /// Makes the node, without any I/O.
     ///
@@ -36,6 +37,20 @@ pub trait IntoNode<R> {
 }
 
 impl Node {
+    /// The primary that sentinels call `service`, as one logical node: see [`SentinelNode`].
+    ///
+    /// ```
+    /// # use redlock_driver::Node;
+    /// let node = Node::sentinel(["redis://sentinel-a:26379", "redis://sentinel-b:26379"], "mymaster")
+    ///     .primary_like("redis://locker:secret@any");
+    /// ```
+    pub fn sentinel(
+        sentinels: impl IntoIterator<Item = impl Into<Address>>,
+        service: impl Into<String>,
+    ) -> SentinelNode {
+        SentinelNode::new(sentinels, service)
+    }
+
     /// A node behind a connection that the user keeps alive: anything cloneable that can call Redis, such
     /// as a connection manager. `name` stands in reports and must differ between the nodes of a lease.
     ///
@@ -104,8 +119,18 @@ impl<R> IntoNode<R> for Node {
 
 impl<R: Connect> IntoNode<R> for redis::Client {
     fn into_node(self, runtime: &R) -> Result<Node, ConfigError> {
+        usable(&self)?;
         let name = node_name(&self);
         let link = Link::new(runtime.clone(), self, Arc::clone(&name));
+        Ok(Node { name, link: Arc::new(Arc::new(link)), cluster: false })
+    }
+}
+
+impl<R: Connect> IntoNode<R> for SentinelNode {
+    fn into_node(self, runtime: &R) -> Result<Node, ConfigError> {
+        let sentinels = self.resolve()?;
+        let name = sentinels.name();
+        let link = Link::new(runtime.clone(), Target::Sentinel(sentinels), Arc::clone(&name));
         Ok(Node { name, link: Arc::new(Arc::new(link)), cluster: false })
     }
 }

@@ -5,6 +5,8 @@
 //! | nodes that it leaves in peace | [`shared_primaries`], with key names from [`unique`] |
 //! | nodes to freeze, kill, restart, pause or reconfigure | [`own_servers`] |
 //! | one node with options | [`may_own_servers`], then [`Server::builder`] |
+//! | a primary with a replica and a sentinel | [`Watched`] |
+//! | a cluster of three shards | [`Cluster`] |
 //! | a network fault | a [`Relay`] in front of a node |
 //! | an error that a real server hardly ever gives | a [`FakeServer`] |
 //! | an address where nobody listens | [`unused_address`] |
@@ -51,17 +53,21 @@
 )]
 
 mod clock;
+mod cluster;
 mod fake;
 mod nodes;
 mod ports;
 mod primary;
 mod relay;
+mod sentinel;
 mod server;
 
 pub use clock::{Stopwatch, wait_until};
+pub use cluster::Cluster;
 pub use fake::FakeServer;
 pub use nodes::{may_own_servers, own_servers, servers, shared_primaries, unique};
 pub use ports::unused_address;
-pub use primary::Primary;
+pub use primary::{Primary, url_encoded};
 pub use relay::Relay;
+pub use sentinel::Watched;
 pub use server::{Server, ServerBuilder};

@@ -29,7 +29,7 @@ impl Primary {
     /// The URL under which clients reach it, with its password if it has one.
     pub fn url(&self) -> String {
         match &self.password {
-            Some(password) => format!("redis://:{password}@{}/", self.address),
+            Some(password) => format!("redis://:{}@{}/", url_encoded(password), self.address),
             None => format!("redis://{}/", self.address),
         }
     }
@@ -101,6 +101,16 @@ impl Primary {
     }
 }
 
+/// `text` as a part of a URL in which it cannot be mistaken for anything else.
+pub fn url_encoded(text: &str) -> String {
+    let encode = |byte: u8| match byte {
+        b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        _ if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(encode).collect()
+}
+
 /// Whole milliseconds, as the server wants them.
 pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).expect("a duration that fits the server's milliseconds")
@@ -153,6 +163,8 @@ mod tests {
         let closed = Primary::new("redis-a:6379".to_owned(), Some("sesame".to_owned()));
         assert_eq!(open.url(), "redis://redis-a:6379/");
         assert_eq!(closed.url(), "redis://:sesame@redis-a:6379/");
+        let odd = Primary::new("redis-a:6379".to_owned(), Some("p@ss:w/rd%?# ü".to_owned()));
+        assert_eq!(odd.url(), "redis://:p%40ss%3Aw%2Frd%25%3F%23%20%C3%BC@redis-a:6379/");
     }
 
     #[test]

@@ -19,14 +19,18 @@
 
 mod support;
 
+pub mod access;
 pub mod acquire;
+pub mod addresses;
 pub mod cancel;
+pub mod cluster;
 pub mod connection;
 pub mod exclusion;
 pub mod refusal;
 pub mod release;
 pub mod renewal;
 pub mod restart;
+pub mod sentinel;
 pub mod settings;
 pub mod sick_node;
 pub mod topology;
@@ -121,6 +125,28 @@ macro_rules! suite {
         }
         $crate::suite! { @module $adapter, $block_on,
             sick_node: [a_frozen_node_slows_nothing_down]
+        }
+        $crate::suite! { @module $adapter, $block_on,
+            access: [
+                the_documented_rights_are_enough_and_all_are_needed,
+                behind_sentinels_one_right_more_is_needed,
+            ]
+        }
+        $crate::suite! { @module $adapter, $block_on,
+            addresses: [
+                unix_sockets_in_every_spelling,
+                odd_credentials_and_databases_in_urls,
+                a_name_that_leads_to_another_primary_is_followed,
+                a_replica_is_not_dialled_again_and_again,
+            ]
+        }
+        $crate::suite! { @module $adapter, $block_on,
+            sentinel: [
+                credentials_of_sentinels_and_primary_may_differ,
+                a_failover_keeps_a_lease_or_says_that_it_is_lost,
+                a_demoted_primary_is_left_for_the_new_one,
+                a_primary_that_was_replaced_is_left_before_it_knows,
+            ]
         }
         $crate::suite! { @module $adapter, $block_on,
             topology: [

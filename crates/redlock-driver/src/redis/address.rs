@@ -46,6 +46,25 @@ pub(crate) fn parse_url(url: &str) -> Result<Client, ConfigError> {
     Client::open(info).map_err(|error| invalid(reason(&error.to_string())))
 }
 
+/// Whether a connection to the server of `client` can be tried at all.
+///
+/// # Errors
+/// [`ConfigError::InvalidNode`] for TLS where no crypto provider was installed for rustls, which then panics
+/// at the first connection; or picks one itself, if it was built with exactly one, and that is nothing to rely
+/// on.
+pub(crate) fn usable(client: &Client) -> Result<(), ConfigError> {
+    #[cfg(feature = "rustls")]
+    if matches!(client.get_connection_info().addr(), ConnectionAddr::TcpTls { .. })
+        && rustls::crypto::CryptoProvider::get_default().is_none()
+    {
+        let reason = "TLS needs a crypto provider: before this, call \
+                      rustls::crypto::ring::default_provider().install_default(), or that of aws_lc_rs";
+        return Err(ConfigError::InvalidNode { node: (*node_name(client)).into(), reason: reason.into() });
+    }
+    let _ = client;
+    Ok(())
+}
+
 /// The fixed first part of an error's text; what follows may quote the URL.
 fn reason(text: &str) -> &str {
     text.split(" - ").next().unwrap_or_default()
@@ -124,6 +143,15 @@ mod tests {
         let redis = info.redis_settings();
         assert_eq!((redis.username(), redis.password(), redis.db()), (Some("user"), Some("hunter2"), 3));
         assert_eq!(redis.protocol(), redis::ProtocolVersion::RESP3);
+    }
+
+    /// The feature comes with that of the `redis` crate.
+    #[cfg(not(feature = "rustls"))]
+    #[test]
+    fn tls_without_the_feature_is_refused() {
+        let error = parse_url("rediss://:hunter2@redis-a:6380").unwrap_err().to_string();
+        assert!(error.contains("rediss://redis-a:6380") && error.contains("TLS"), "{error}");
+        assert!(!error.contains("hunter2"), "{error}");
     }
 
     #[test]

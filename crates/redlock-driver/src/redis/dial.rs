@@ -7,15 +7,17 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use futures_util::future::select;
-use redlock_core::{Cause, CauseKind, Fault};
+use redlock_core::{Cause, CauseKind, Fault, Instant};
 use tracing::{debug, warn};
 
 use super::link::Link;
 use super::quarantine;
 use super::queue::{Handed, Waiting, too_late};
+use super::sentinel::Place;
 use super::state::{Loss, Phase, is_delete};
+use super::target::Target;
 use super::wire::{Answer, Wire};
-use super::{Connect, backoff, fault, lock, timing};
+use super::{Connect, backoff, fault, lock, timing, watch};
 
 /// Starts to dial for `link`, whose state is one of dialling already, after `pause`. If no runtime is
 /// running the link ends up as if it had never dialled, and commands that wait learn that.
@@ -23,10 +25,10 @@ pub(super) fn start<R: Connect>(link: &Arc<Link<R>>, generation: u64, pause: Opt
     // Made before the task runs: a runtime that stops may drop it unpolled.
     let unfinished = Unfinished { link: Arc::downgrade(link), generation };
     let runtime = link.runtime().clone();
-    let client = link.client().clone();
+    let target = link.target().clone();
     let closed = link.closed().signal();
     let task = async move {
-        let dial = dial(&unfinished.link, runtime, client, generation, pause);
+        let dial = dial(&unfinished.link, runtime, target, generation, pause);
         // A link that is closed or gone needs no connection.
         let _ = select(pin!(dial), pin!(closed)).await;
     };
@@ -38,39 +40,99 @@ pub(super) fn start<R: Connect>(link: &Arc<Link<R>>, generation: u64, pause: Opt
 async fn dial<R: Connect>(
     link: &Weak<Link<R>>,
     runtime: R,
-    client: redis::Client,
+    target: Target,
     generation: u64,
     pause: Option<Duration>,
 ) {
     if let Some(pause) = pause {
         timing::pause(&runtime, pause).await;
     }
-    let password = client.get_connection_info().redis_settings().password();
     loop {
         let deadline = runtime.now().saturating_add(CONNECT_TIMEOUT);
-        let Some(guard) = link.upgrade().map(|link| link.guard().cloned()) else { return };
-        let dialling = async {
-            let connection = runtime.connect(&client).await?;
-            if let Some(guard) = &guard {
-                guard.look(&runtime, generation, &connection).await?;
-            }
-            Ok(connection)
-        };
-        let dialled = timing::by(&runtime, deadline, dialling).await;
+        let dialled = timing::by(&runtime, deadline, connect(link, &runtime, &target, generation, deadline));
+        let dialled = dialled.await;
         let Some(upgraded) = link.upgrade() else { return };
         let cause = match dialled {
-            Some(Ok(connection)) => {
+            Some(Ok((connection, place))) => {
                 connected(&upgraded, generation, connection.clone()).await;
+                watch::start(&upgraded, generation, place);
                 drop(upgraded);
                 return quarantine::look_again(link, runtime, generation, connection).await;
             }
-            Some(Err(error)) => fault::of_connect(&error, password),
-            None => Cause::with_detail(CauseKind::Unreachable, "no connection in time"),
+            Some(Err(cause)) => cause,
+            None => no_connection(),
         };
         let Some(pause) = failed(&upgraded, generation, &cause) else { return };
         drop(upgraded);
         timing::pause(&runtime, pause).await;
     }
+}
+
+/// Starts to dial once, after `pause`, for a link whose connection of this generation stays in use
+/// meanwhile. That one is superseded if this succeeds.
+pub(super) fn again<R: Connect>(link: &Arc<Link<R>>, generation: u64, pause: Option<Duration>) {
+    let again = Again { link: Arc::downgrade(link) };
+    let runtime = link.runtime().clone();
+    let target = link.target().clone();
+    let closed = link.closed().signal();
+    let task = async move {
+        let follow = async {
+            let link = Weak::clone(&again.link);
+            let dialled = dial_again(&link, &runtime, &target, generation, pause).await;
+            drop(again);
+            if let Some((generation, connection)) = dialled {
+                quarantine::look_again(&link, runtime, generation, connection).await;
+            }
+        };
+        let _ = select(pin!(follow), pin!(closed)).await;
+    };
+    if let Err(error) = link.runtime().spawn(task) {
+        debug!(node = %link.name(), %error, "not dialling again");
+    }
+}
+
+async fn dial_again<R: Connect>(
+    link: &Weak<Link<R>>,
+    runtime: &R,
+    target: &Target,
+    generation: u64,
+    pause: Option<Duration>,
+) -> Option<(u64, R::Connection)> {
+    if let Some(pause) = pause {
+        timing::pause(runtime, pause).await;
+    }
+    let deadline = runtime.now().saturating_add(CONNECT_TIMEOUT);
+    let dialled = timing::by(runtime, deadline, connect(link, runtime, target, generation, deadline)).await;
+    let link = link.upgrade()?;
+    match dialled.unwrap_or_else(|| Err(no_connection())) {
+        Ok((connection, place)) => {
+            let generation = link.supersede(generation, connection.clone())?;
+            watch::start(&link, generation, place);
+            Some((generation, connection))
+        }
+        Err(cause) => {
+            debug!(node = %link.name(), generation, %cause, "nothing to change to");
+            None
+        }
+    }
+}
+
+/// Makes one connection to what `target` says, and has the restart guard look at the server there, if the
+/// link has one.
+async fn connect<R: Connect>(
+    link: &Weak<Link<R>>,
+    runtime: &R,
+    target: &Target,
+    generation: u64,
+    deadline: Instant,
+) -> Result<(R::Connection, Option<Place>), Cause> {
+    let (connection, place) = target.connect(runtime, deadline).await?;
+    let guard = link.upgrade().and_then(|link| link.guard().cloned());
+    if let Some(guard) = guard {
+        let looked = guard.look(runtime, generation, &connection).await;
+        looked.map_err(|error| fault::of_connect(&error, None))?;
+    }
+    Ok((connection, place))
 }
 
 /// Puts a connection to use: hands the waiting commands over in their order, then lets new ones at it.
@@ -203,8 +265,25 @@ impl<R: Connect> Drop for Unfinished<R> {
     }
 }
 
-/// How long one dial may take, handshake included.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+/// Allows the next such dial when the task of this one ends, in whatever way.
+struct Again<R: Connect> {
+    link: Weak<Link<R>>,
+}
+
+impl<R: Connect> Drop for Again<R> {
+    fn drop(&mut self) {
+        if let Some(link) = self.link.upgrade() {
+            link.demotion().ended();
+        }
+    }
+}
+
+fn no_connection() -> Cause {
+    Cause::with_detail(CauseKind::Unreachable, "no connection in time")
+}
+
+/// How long one dial may take, handshake and questions to sentinels included.
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How many commands are handed over in one go. Tokio lets a task do only so much (128 steps) before
 /// its channels turn it away, and a command that is turned away would lose its place.

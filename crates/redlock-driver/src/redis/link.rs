@@ -12,14 +12,16 @@ use redlock_core::{Cause, CauseKind, Command, Fault, Instant, Reply};
 use tracing::{debug, warn};
 
 use super::cut::Cut;
+use super::demotion::{self, Demotion};
 use super::fault::Damage;
 use super::quarantine::Guard;
 use super::queue::{Handed, Queue, too_late};
-use super::state::{Loss, Phase, State, is_delete};
+use super::state::{Loss, Phase, State, Superseded, is_delete};
+use super::target::Target;
 use super::wire::{Answer, Ticket, Wire};
-use super::{Connect, Connection, dial, fault, lock, timing};
+use super::{Connect, Connection, dial, lock, timing};
 
-/// One Redis server, reached through a [`redis::Client`]; the connections to it are the link's own.
+/// One Redis server, reached by what a [`Target`] says; the connections to it are the link's own.
 ///
 /// - Nothing is dialled before the first command. Dialling happens in a task of its own, so a caller
 ///   that gives up cancels nothing.
@@ -32,15 +34,17 @@ use super::{Connect, Connection, dial, fault, lock, timing};
 ///   command, and another is dialled at once. On an I/O error the connection is given up altogether.
 ///   A connection that was lost before it ever answered counts as a failed dial, the second time in a
 ///   row, so that a server that only accepts does not get one connection after another.
+/// - A server that answers like a replica is dialled once more, in the background: see [`Demotion`].
 /// - A delete of a token whose acquire is unanswered on a retired connection goes out on that
 ///   connection too, right behind the acquire; its answer there decides nothing.
 /// - Nothing is ever sent twice, except a script in full after `NOSCRIPT`.
 /// - What can be unanswered is bounded: per connection, and in the number of retired connections.
 pub(crate) struct Link<R: Connect> {
     runtime: R,
-    client: redis::Client,
+    target: Target,
     name: Arc<str>,
     state: Mutex<State<R::Connection>>,
+    demotion: Demotion,
     /// Given when the link is closed; dropped with the link.
     closed: Cut,
     /// Keeps acquires from a server that was started too short a time ago.
@@ -48,17 +52,25 @@ pub(crate) struct Link<R: Connect> {
 }
 
 impl<R: Connect> Link<R> {
-    /// A link to the server that `client` names. Does no I/O, and needs no running runtime. `name` is
-    /// for logs and must not contain credentials: see [`node_name`](super::node_name).
+    /// A link to what `target` says. Does no I/O, and needs no running runtime. `name` is for logs and
+    /// must not contain credentials: see [`node_name`](super::node_name).
     #[must_use]
-    pub(crate) fn new(runtime: R, client: redis::Client, name: Arc<str>) -> Self {
-        Self { runtime, client, name, state: Mutex::new(State::new()), closed: Cut::new(), guard: None }
+    pub(crate) fn new(runtime: R, target: impl Into<Target>, name: Arc<str>) -> Self {
+        Self {
+            runtime,
+            target: target.into(),
+            name,
+            state: Mutex::new(State::new()),
+            demotion: Demotion::default(),
+            closed: Cut::new(),
+            guard: None,
+        }
     }
 
-    /// A link of its own to the same server, with this restart guard.
+    /// A link of its own to the same target, with this restart guard.
     #[must_use]
     pub(crate) fn guarded(&self, guard: Duration) -> Self {
-        let link = Self::new(self.runtime.clone(), self.client.clone(), Arc::clone(&self.name));
+        let link = Self::new(self.runtime.clone(), self.target.clone(), Arc::clone(&self.name));
         Self { guard: Some(Arc::new(Guard::new(guard))), ..link }
     }
 
@@ -110,10 +122,10 @@ impl<R: Connect> Link<R> {
     pub(crate) fn dial(
         &self,
     ) -> impl Future<Output = Result<R::Connection, Cause>> + Send + 'static + use<R> {
-        let (runtime, client) = (self.runtime.clone(), self.client.clone());
+        let (runtime, target) = (self.runtime.clone(), self.target.clone());
         async move {
-            let password = client.get_connection_info().redis_settings().password();
-            runtime.connect(&client).await.map_err(|error| fault::of_connect(&error, password))
+            let deadline = runtime.now().saturating_add(dial::CONNECT_TIMEOUT);
+            target.connect(&runtime, deadline).await.map(|(connection, _)| connection)
         }
     }
 
@@ -121,8 +133,12 @@ impl<R: Connect> Link<R> {
         &self.runtime
     }
 
-    pub(super) const fn client(&self) -> &redis::Client {
-        &self.client
+    pub(super) const fn target(&self) -> &Target {
+        &self.target
+    }
+
+    pub(super) const fn demotion(&self) -> &Demotion {
+        &self.demotion
     }
 
     pub(super) const fn closed(&self) -> &Cut {
@@ -269,6 +285,11 @@ impl<R: Connect> Link<R> {
             Damage::Stalled => self.replace(wire, Loss::Stalled),
             Damage::Broken => self.replace(wire, Loss::Broken(cause_of(&answer.reply))),
         }
+        match &answer.reply {
+            Ok(Reply::Error(error)) if demotion::is_replicas(error) => demotion::look_elsewhere(self, wire),
+            Ok(reply) => self.demotion.heard(reply),
+            Err(_) => {}
+        }
         answer
     }
 
@@ -280,21 +301,39 @@ impl<R: Connect> Link<R> {
         }
         let (given_up, generation, pause) = {
             let mut state = lock(&self.state);
-            if !matches!(&state.phase, Phase::Up(current) if current.generation() == wire.generation()) {
+            if state.in_use(wire.generation()).is_none() {
                 return;
             }
             let given_up = match loss {
                 Loss::Broken(_) => None,
-                Loss::Stalled => state.retire(wire),
+                Loss::Stalled | Loss::Moved => state.retire(wire),
             };
             let (generation, pause) = state.redial(wire.has_answered(), &loss);
             (given_up, generation, pause)
         };
         if let Some(given_up) = given_up {
-            given_up.cut(Cause::with_detail(CauseKind::Disconnected, "given up without an answer"));
+            given_up.cut(without_an_answer());
         }
         self.report(wire.generation(), &loss, pause.is_some());
         dial::start(self, generation, pause);
+    }
+
+    /// The connection that new commands go to, if it is of this generation.
+    pub(super) fn in_use(&self, generation: u64) -> Option<Arc<Wire<R::Connection>>> {
+        lock(&self.state).in_use(generation)
+    }
+
+    /// Puts a connection in the place of the one of this generation, if that is still in use; it is kept for
+    /// the answers that it owes. Yields the generation of the new one.
+    pub(super) fn supersede(&self, generation: u64, connection: R::Connection) -> Option<u64> {
+        // Whatever is left over is dropped outside the lock: dropping a connection may run foreign code.
+        let outcome = lock(&self.state).supersede(generation, connection);
+        let Superseded { generation, before, given_up } = outcome.ok()?;
+        if let Some(given_up) = given_up {
+            given_up.cut(without_an_answer());
+        }
+        debug!(node = %self.name, generation = before.generation(), "connection superseded");
+        Some(generation)
     }
 
     fn report(&self, generation: u64, loss: &Loss, down: bool) {
@@ -302,6 +341,7 @@ impl<R: Connect> Link<R> {
         match loss {
             Loss::Broken(cause) => debug!(%node, generation, %cause, "connection lost"),
             Loss::Stalled => warn!(%node, generation, "no answer in time, connection retired"),
+            Loss::Moved => warn!(%node, generation, "the sentinels name another primary"),
         }
         if down {
             warn!(%node, cause = %loss.verdict(), "node is down");
@@ -373,6 +413,10 @@ fn cause_of(reply: &Result<Reply, Fault>) -> Cause {
         Err(fault) => fault.cause().clone(),
         Ok(_) => Cause::new(CauseKind::Disconnected),
     }
+}
+
+fn without_an_answer() -> Cause {
+    Cause::with_detail(CauseKind::Disconnected, "given up without an answer")
 }
 
 fn no_runtime() -> Cause {

@@ -8,6 +8,7 @@
 //!
 //!   Link    one node, dialled and redialled by us        ┐ each Wire is one connection and what is
 //!   Shared  one node behind a connection handed to us    ┘ unanswered on it
+//!   Target  what a link dials: a server, or the primary that sentinels name
 //! ```
 
 mod address;
@@ -15,6 +16,7 @@ mod backlog;
 mod backoff;
 mod connection;
 mod cut;
+mod demotion;
 mod dial;
 mod fault;
 mod link;
@@ -22,23 +24,28 @@ mod lower;
 mod quarantine;
 mod queue;
 mod reply;
+mod sentinel;
 mod shared;
 mod slot;
 mod state;
+mod target;
 #[cfg(test)]
 mod testing;
 mod timing;
+mod watch;
 mod wire;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-pub(crate) use address::{node_name, parse_url};
+pub(crate) use address::{node_name, parse_url, usable};
 #[cfg(feature = "aio")]
 pub use connection::AioConnection;
 pub use connection::{Connect, Connection, MAX_UNANSWERED};
 pub(crate) use link::Link;
+pub(crate) use sentinel::Sentinels;
 pub(crate) use shared::Shared;
 pub(crate) use slot::hash_slot;
+pub(crate) use target::Target;
 
 /// Locks, also after a panic elsewhere: none of the guarded values is ever left half changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -64,6 +64,24 @@ impl<C: Connection> State<C> {
         (self.dial(Phase::Down(loss.verdict())), Some(backoff::pause(self.failures)))
     }
 
+    /// The connection that takes new commands, if it is of this generation.
+    pub(crate) fn in_use(&self, generation: u64) -> Option<Arc<Wire<C>>> {
+        match &self.phase {
+            Phase::Up(current) if current.generation() == generation => Some(Arc::clone(current)),
+            _ => None,
+        }
+    }
+
+    /// Puts a connection in the place of the one of this generation; or gives it back, when that other one
+    /// is not in use any more.
+    pub(crate) fn supersede(&mut self, generation: u64, connection: C) -> Result<Superseded<C>, C> {
+        let Some(before) = self.in_use(generation) else { return Err(connection) };
+        let wire = Arc::new(Wire::new(connection, self.generation + 1));
+        let generation = self.dial(Phase::Up(wire));
+        let given_up = self.retire(&before);
+        Ok(Superseded { generation, before, given_up })
+    }
+
     /// Places for a delete on retired connections where an acquire of its token is unanswered.
     pub(crate) fn behind(&self, command: &Command) -> Vec<Ticket<C>> {
         if !is_delete(&command.intent) {
@@ -92,12 +110,24 @@ impl<C: Connection> State<C> {
     }
 }
 
+/// What is left of a connection that another has taken the place of.
+pub(crate) struct Superseded<C> {
+    /// Of the new connection.
+    pub(crate) generation: u64,
+    /// That connection: retired if it owes an answer, and otherwise in the caller's hands alone.
+    pub(crate) before: Arc<Wire<C>>,
+    /// One that had to go to make room for it.
+    pub(crate) given_up: Option<Arc<Wire<C>>>,
+}
+
 /// Why a connection is taken out of use.
 pub(crate) enum Loss {
     /// A deadline passed without an answer.
     Stalled,
     /// It failed.
     Broken(Cause),
+    /// It leads to a server that is the primary no more.
+    Moved,
 }
 
 impl Loss {
@@ -107,6 +137,7 @@ impl Loss {
             Self::Stalled => {
                 Cause::with_detail(CauseKind::Unreachable, "accepts connections but does not answer")
             }
+            Self::Moved => Cause::with_detail(CauseKind::Unreachable, "the primary is changing"),
             Self::Broken(cause) => Cause::with_detail(CauseKind::Unreachable, cause.to_string()),
         }
     }

@@ -10,7 +10,7 @@ use futures_channel::oneshot;
 use redis::{RedisResult, Value};
 use redlock_core::{Command, CommandId, Instant, Intent, NodeId, Token, Ttl};
 
-use super::{Connect, Connection, lock};
+use super::{Connect, Connection, lock, node_name};
 use crate::{NotRunning, Runtime};
 
 /// A command about key `k`, due this many milliseconds after the bench's epoch.
@@ -76,7 +76,7 @@ pub(super) struct Bench {
 struct Server {
     /// What comes next; when there is nothing, dials are accepted.
     dials: VecDeque<Dial>,
-    dialled: usize,
+    dialled: Vec<Arc<str>>,
     connections: Vec<Vec<Call>>,
     closed: usize,
 }
@@ -99,7 +99,12 @@ impl Bench {
 
     /// How often somebody dialled.
     pub(super) fn dialled(&self) -> usize {
-        lock(&self.server).dialled
+        lock(&self.server).dialled.len()
+    }
+
+    /// Whom, one after the other.
+    pub(super) fn addresses(&self) -> Vec<Arc<str>> {
+        lock(&self.server).dialled.clone()
     }
 
     /// How many connections were accepted and then dropped by us.
@@ -156,11 +161,11 @@ impl Runtime for Bench {
 impl Connect for Bench {
     type Connection = Wired;
 
-    fn connect(&self, _: &redis::Client) -> impl Future<Output = RedisResult<Wired>> + Send + 'static {
+    fn connect(&self, client: &redis::Client) -> impl Future<Output = RedisResult<Wired>> + Send + 'static {
         let bench = self.clone();
         let dial = {
             let mut server = lock(&self.server);
-            server.dialled += 1;
+            server.dialled.push(node_name(client));
             server.dials.pop_front().unwrap_or(Dial::Accept)
         };
         async move {

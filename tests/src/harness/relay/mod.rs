@@ -66,6 +66,12 @@ impl Relay {
         self.shared.lock().accepted
     }
 
+    /// Passes connections that are made from now on to another address, like a name that leads to another
+    /// server now. The open ones stay where they are.
+    pub fn lead_to(&self, target: impl Into<String>) {
+        self.shared.change(|state| state.target = target.into());
+    }
+
     /// Keeps what the clients send. Switched off, all of it is delivered in order, and then the end of those
     /// connections whose client has closed meanwhile.
     pub fn hold_requests(&self, on: bool) {

@@ -34,7 +34,8 @@ pub(super) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> JoinHan
 
 /// Connects to the server. `None` when the connection was closed meanwhile.
 fn connect(shared: &Shared, id: usize, client: &TcpStream) -> io::Result<Option<TcpStream>> {
-    let address = shared.target.to_socket_addrs()?.next().ok_or(ErrorKind::AddrNotAvailable)?;
+    let target = shared.lock().target.clone();
+    let address = target.to_socket_addrs()?.next().ok_or(ErrorKind::AddrNotAvailable)?;
     let server = TcpStream::connect_timeout(&address, CONNECT_LIMIT)?;
     // A relay must not add delays of its own.
     client.set_nodelay(true)?;

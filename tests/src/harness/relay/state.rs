@@ -11,8 +11,6 @@ use super::lane::{Direction, Lane, Rules, Step};
 /// The state, and a way to wait for it to change.
 #[derive(Debug)]
 pub(super) struct Shared {
-    /// The address to pass everything on to.
-    pub(super) target: String,
     state: Mutex<State>,
     /// Some state has changed. One condition serves all waiting threads; a test has but a handful.
     changed: Condvar,
@@ -21,6 +19,8 @@ pub(super) struct Shared {
 /// The switches and the connections.
 #[derive(Debug, Default)]
 pub(super) struct State {
+    /// The address to pass new connections on to.
+    pub(super) target: String,
     pub(super) refuse: bool,
     pub(super) black_hole: bool,
     pub(super) stopping: bool,
@@ -54,7 +54,8 @@ pub(super) enum Next {
 
 impl Shared {
     pub(super) fn new(target: String) -> Self {
-        Self { target, state: Mutex::default(), changed: Condvar::new() }
+        let state = Mutex::new(State { target, ..State::default() });
+        Self { state, changed: Condvar::new() }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {

@@ -362,6 +362,19 @@ fn dropped_relay_closes_everything() {
 }
 
 #[test]
+fn new_connections_can_be_led_elsewhere() {
+    let (first, second) = (Echo::start(), Echo::start());
+    let relay = Relay::start(first.address.as_str());
+    let mut old = Client::proven(&relay);
+    let before = first.seen().len();
+    relay.lead_to(second.address.as_str());
+    Client::proven(&relay);
+    old.send("old");
+    wait_until("the old connection stays where it is", SOON, || first.seen().len() > before);
+    assert!(!second.seen().is_empty());
+}
+
+#[test]
 fn late_command_reaches_a_real_server() {
     let Some(nodes) = own_servers(1) else { return };
     let relay = Relay::start(nodes[0].address());

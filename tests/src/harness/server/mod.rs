@@ -13,7 +13,7 @@ use std::{env, fs, thread};
 use redis::cmd;
 use supervisor::Supervisor;
 
-use super::clock::Stopwatch;
+use super::clock::{Stopwatch, wait_until};
 use super::nodes::unique;
 use super::ports::free_port;
 use super::primary::{Primary, field_of, millis};
@@ -43,6 +43,10 @@ pub struct ServerBuilder {
     appendonly: bool,
     password: Option<String>,
     arguments: Vec<String>,
+    config: Option<String>,
+    files: Vec<(String, String)>,
+    sentinel: bool,
+    of_the_system: bool,
 }
 
 impl ServerBuilder {
@@ -56,12 +60,10 @@ impl ServerBuilder {
     /// The password that clients have to give. [`Primary::url`] includes it.
     ///
     /// # Panics
-    /// When it holds anything but ASCII letters, digits, `-`, `.`, `_` and `~`: the rest would have to be
-    /// escaped in a URL, and a test does not need it.
+    /// When it is empty, which would mean that none is needed.
     #[track_caller]
     pub fn password(mut self, password: &str) -> Self {
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-        assert!(!password.is_empty() && password.bytes().all(plain), "not a plain password: {password:?}");
+        assert!(!password.is_empty(), "an empty password is none");
         self.password = Some(password.to_owned());
         self
     }
@@ -69,6 +71,32 @@ impl ServerBuilder {
     /// One more option, as on the command line: `arg("--maxmemory", "1mb")`. The last one of a name counts.
     pub fn arg(mut self, name: &str, value: &str) -> Self {
         self.arguments.extend([name.to_owned(), value.to_owned()]);
+        self
+    }
+
+    /// Lines of a configuration file, for what cannot be said on a command line.
+    pub fn config(mut self, lines: &str) -> Self {
+        self.config = Some(lines.to_owned());
+        self
+    }
+
+    /// A file in the directory of the server, where an option finds it by its bare name.
+    pub fn file(mut self, name: &str, content: &str) -> Self {
+        self.files.push((name.to_owned(), content.to_owned()));
+        self
+    }
+
+    /// Makes it a sentinel, with what [`config`](Self::config) says. It rewrites that file, so it remembers
+    /// what it has learned over [`Server::restart`].
+    pub fn sentinel(mut self) -> Self {
+        self.sentinel = true;
+        self
+    }
+
+    /// Takes the `redis-server` on the `PATH`, whatever the environment names: for what not every server was
+    /// built with.
+    pub fn of_the_system(mut self) -> Self {
+        self.of_the_system = true;
         self
     }
 
@@ -95,17 +123,38 @@ impl ServerBuilder {
     /// A server that is yet to be started.
     fn launch(&self, port: u16) -> Server {
         let dir = env::temp_dir().join(unique("redlock-server"));
-        let supervisor = Supervisor::new(&dir, program(), &self.command_line(port, &dir));
+        let program = if self.of_the_system { system_program() } else { program() };
+        let mut supervisor = Supervisor::new(&dir, program, &self.command_line(port, &dir));
+        // It answers when it has made the directory.
+        supervisor.is_alive();
+        let config = self.config.iter().map(|lines| (CONFIG_FILE, lines));
+        let files = self.files.iter().map(|(name, content)| (name.as_str(), content));
+        for (name, content) in config.chain(files) {
+            let path = dir.join(name);
+            fs::write(&path, content).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        }
         let primary = Primary::new(format!("127.0.0.1:{port}"), self.password.clone());
         Server { primary, port, dir, supervisor: Mutex::new(supervisor) }
     }
 
     fn command_line(&self, port: u16, dir: &Path) -> Vec<String> {
-        let (port, dir) = (port.to_string(), dir.to_string_lossy());
+        let (port, config, socket) = (port.to_string(), dir.join(CONFIG_FILE), dir.join(SOCKET));
+        let (config, socket, dir) =
+            (config.to_string_lossy(), socket.to_string_lossy(), dir.to_string_lossy());
         let log = if self.appendonly { "yes" } else { "no" };
-        let mut line = vec!["--port", &port, "--bind", "127.0.0.1", "--dir", &dir, "--save", ""];
-        // The answer must not leave before the write is on disk, or a killed server could forget it.
-        line.extend(["--appendonly", log, "--appendfsync", "always"]);
+        let mut line = Vec::new();
+        if self.config.is_some() {
+            line.push(&*config);
+        }
+        if self.sentinel {
+            line.push("--sentinel");
+        }
+        line.extend(["--port", &port, "--bind", "127.0.0.1", "--dir", &dir]);
+        if !self.sentinel {
+            line.extend(["--save", "", "--unixsocket", &socket]);
+            // The answer must not leave before the write is on disk, or a killed server could forget it.
+            line.extend(["--appendonly", log, "--appendfsync", "always"]);
+        }
         if let Some(password) = &self.password {
             line.extend(["--requirepass", password]);
         }
@@ -128,6 +177,19 @@ impl Server {
     /// Its port on 127.0.0.1. It stays the same over [`restart`](Self::restart).
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// The path of its Unix socket, which a sentinel does not have.
+    pub fn socket(&self) -> PathBuf {
+        self.dir.join(SOCKET)
+    }
+
+    /// Makes it a replica of `primary`, and waits until it has what that one has.
+    pub fn follow(&self, primary: &Self) {
+        self.ask::<()>(cmd("REPLICAOF").arg("127.0.0.1").arg(primary.port));
+        wait_until("the replica is in step", START_LIMIT, || {
+            self.info("master_link_status").as_deref() == Some("up")
+        });
     }
 
     /// Stops the process where it is (`SIGSTOP`): connections are still accepted, by the system, but nothing
@@ -239,7 +301,9 @@ impl Server {
         let mut connection = self.try_connection(Duration::from_millis(250))?;
         let info: String = cmd("INFO").arg("all").query(&mut connection)?;
         let is = |field, value: &str| field_of(&info, field).as_deref() == Some(value);
-        Ok(is("process_id", &pid.to_string()) && is("loading", "0"))
+        // A sentinel has nothing to load.
+        let loaded = field_of(&info, "loading").is_none_or(|loading| loading == "0");
+        Ok(is("process_id", &pid.to_string()) && loaded)
     }
 
     fn log(&self) -> String {
@@ -269,21 +333,44 @@ enum Failure {
 /// When it cannot be run, saying what to install.
 #[track_caller]
 fn program() -> &'static OsString {
-    static PROGRAM: OnceLock<(OsString, Result<(), String>)> = OnceLock::new();
-    let (program, usable) = PROGRAM.get_or_init(|| {
-        let program = env::var_os("REDLOCK_REDIS_SERVER").unwrap_or_else(|| "redis-server".into());
-        let answer = Command::new(&program).arg("--version").output();
-        let usable = match answer {
-            Ok(output) if output.status.success() => Ok(()),
-            Ok(output) => Err(output.status.to_string()),
-            Err(error) => Err(error.to_string()),
+    static PROGRAM: OnceLock<Program> = OnceLock::new();
+    let named = || env::var_os("REDLOCK_REDIS_SERVER").unwrap_or_else(|| SYSTEM_PROGRAM.into());
+    PROGRAM.get_or_init(|| Program::look_at(named())).usable()
+}
+
+/// What is on the `PATH`, whatever the environment names.
+///
+/// # Panics
+/// As above.
+#[track_caller]
+fn system_program() -> &'static OsString {
+    static PROGRAM: OnceLock<Program> = OnceLock::new();
+    PROGRAM.get_or_init(|| Program::look_at(SYSTEM_PROGRAM.into())).usable()
+}
+
+/// A server program, and why it cannot be run.
+struct Program {
+    name: OsString,
+    trouble: Option<String>,
+}
+
+impl Program {
+    fn look_at(name: OsString) -> Self {
+        let trouble = match Command::new(&name).arg("--version").output() {
+            Ok(output) if output.status.success() => None,
+            Ok(output) => Some(output.status.to_string()),
+            Err(error) => Some(error.to_string()),
         };
-        (program, usable)
-    });
-    if let Err(reason) = usable {
-        panic!("{}", missing(&program.to_string_lossy(), reason));
+        Self { name, trouble }
     }
-    program
+
+    #[track_caller]
+    fn usable(&self) -> &OsString {
+        if let Some(reason) = &self.trouble {
+            panic!("{}", missing(&self.name.to_string_lossy(), reason));
+        }
+        &self.name
+    }
 }
 
 fn missing(program: &str, reason: &str) -> String {
@@ -298,6 +385,12 @@ fn tail(log: &str) -> String {
     let lines: Vec<&str> = log.lines().collect();
     lines[lines.len().saturating_sub(15)..].join("\n")
 }
+
+const SYSTEM_PROGRAM: &str = "redis-server";
+
+/// Names in a server's directory.
+const CONFIG_FILE: &str = "conf";
+const SOCKET: &str = "socket";
 
 /// How long a server may take to answer after its start. It takes some 20 ms; the rest is for machines that
 /// do much else at the same time.

@@ -13,6 +13,8 @@ use super::super::state::MOST_RETIRED;
 use super::super::testing::{Bench, Dial, delete, extend, fenced, set};
 use super::Link;
 
+mod replicas;
+
 pub(super) type Sent = JoinHandle<Result<Reply, Fault>>;
 
 fn rig(dials: impl IntoIterator<Item = Dial>) -> (Bench, Arc<Link<Bench>>) {
@@ -379,7 +381,7 @@ async fn what_does_not_parse_costs_the_connection_and_all_that_is_on_it() {
 #[tokio::test(start_paused = true)]
 async fn a_servers_error_is_an_answer() {
     let (bench, link) = rig([]);
-    for (call, line) in ["READONLY You can't write", "MOVED 7 host:1"].into_iter().enumerate() {
+    for (call, line) in ["BUSY with a script", "MOVED 7 host:1"].into_iter().enumerate() {
         let sent = send(&link, &set(1, 1_000)).await;
         bench.answer(0, call, Ok(said(line)));
         let (code, message) = line.split_once(' ').unwrap();

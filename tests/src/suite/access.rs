@@ -1,0 +1,120 @@
+//! Users with no more rights than they need.
+
+use std::collections::BTreeMap;
+
+use redis::ConnectionLike;
+use redlock_driver::{Config, Error, Manager, Node};
+
+use super::Adapter;
+use super::support::ms;
+use crate::harness::{Server, Watched, may_own_servers};
+
+/// The page that says which rights those are.
+const PAGE: &str = include_str!("../../../docs/operations.md");
+
+/// The line of a configuration file in it.
+fn documented() -> &'static str {
+    let mut lines = PAGE.lines().filter(|line| line.starts_with("user locker "));
+    let line = lines.next().expect("docs/operations.md has the line of a user `locker`");
+    assert!(line.contains(" >PASSWORD ") && line.contains(" ~lock:* "), "{line}");
+    assert_eq!(lines.next(), None, "only one such line");
+    line
+}
+
+/// A server with this user, and nobody else who could do anything.
+fn server(line: &str) -> Server {
+    let line = line.replace("PASSWORD", "hunter2");
+    Server::builder().config(&format!("{line}\n")).start()
+}
+
+/// Everything that a lease does, on a server that knows no script yet.
+async fn all_of_it<R: Adapter>(server: &Server, protocol: &str) -> Result<(), Error> {
+    let url = format!("redis://locker:hunter2@{}/?protocol={protocol}", server.address());
+    let config = Config::builder().ttl(ms(20_000)).attempts(1).build().unwrap();
+    let manager: Manager<R> = Manager::single(url, config).unwrap();
+    let locks = [manager.lock("lock:plain"), manager.lock("lock:fenced").fencing("lock:fence")];
+    for lock in locks {
+        let lease = lock.acquire().await?;
+        lease.extend(ms(30_000)).await?;
+        assert!(matches!(lock.acquire().await, Err(Error::NotAcquired(failure)) if failure.is_taken()));
+        lease.release().await?;
+    }
+    manager.close().await;
+    assert_eq!(server.keys_matching("lock:*"), ["lock:fence"]);
+    Ok(())
+}
+
+pub async fn the_documented_rights_are_enough_and_all_are_needed<R: Adapter>() {
+    if !may_own_servers() {
+        return;
+    }
+    let line = documented();
+    for protocol in ["resp2", "resp3"] {
+        let server = server(line);
+        all_of_it::<R>(&server, protocol).await.unwrap();
+        let denied = denied(&server);
+        assert!(denied.is_empty(), "{protocol}: {denied:?}");
+    }
+
+    // One right less, and something fails.
+    let rights: Vec<_> = line.split(' ').filter(|word| word.starts_with('+')).collect();
+    assert!(rights.len() > 5, "{rights:?}");
+    let server = server(line);
+    for right in rights {
+        let mut connection = server.connection();
+        let change = |connection: &mut redis::Connection, rule: &str| {
+            redis::cmd("ACL").arg("SETUSER").arg("locker").arg(rule).exec(connection).unwrap();
+            redis::cmd("SCRIPT").arg("FLUSH").exec(connection).unwrap();
+        };
+        change(&mut connection, &right.replace('+', "-"));
+        let failed = all_of_it::<R>(&server, "resp2").await;
+        assert!(failed.is_err(), "{right} is not needed");
+        change(&mut connection, right);
+        redis::cmd("DEL").arg("lock:plain").arg("lock:fenced").exec(&mut connection).unwrap();
+        assert!(connection.check_connection());
+    }
+}
+
+/// Behind sentinels the primary is asked for its role; and whoever asks the sentinels may ask nothing else.
+pub async fn behind_sentinels_one_right_more_is_needed<R: Adapter>() {
+    if !may_own_servers() {
+        return;
+    }
+    let watched = Watched::start();
+    let [primary, _] = watched.servers();
+    let rules = |words: &str| words.replace("PASSWORD", "hunter2").split(' ').map(str::to_owned).collect();
+    let set_user = |server: &Server, rules: Vec<String>| {
+        redis::cmd("ACL").arg("SETUSER").arg("locker").arg(rules).exec(&mut server.connection()).unwrap();
+    };
+    set_user(primary, rules(documented().strip_prefix("user locker ").unwrap()));
+    set_user(watched.sentinel(), rules(after("on the sentinels: ACL SETUSER locker ")));
+
+    let sentinel = format!("redis://locker:hunter2@{}", watched.sentinel().address());
+    let node = Node::sentinel([sentinel], Watched::SERVICE).primary_like("redis://locker:hunter2@any");
+    let config = Config::builder().attempts(1).build().unwrap();
+    let manager: Manager<R> = Manager::single(node.clone(), config.clone()).unwrap();
+    let refused = manager.lock("lock:a").acquire().await.unwrap_err().to_string();
+    assert!(refused.contains("rejected") && refused.contains("NOPERM"), "{refused}");
+
+    set_user(primary, rules(after("on the servers: ACL SETUSER locker ")));
+    let manager: Manager<R> = Manager::single(node, config).unwrap();
+    manager.lock("lock:a").fencing("lock:fence").acquire().await.unwrap().release().await.unwrap();
+    assert_eq!((denied(primary), denied(watched.sentinel())), (vec!["role".to_owned()], vec![]));
+}
+
+/// What follows these words on their line of the page.
+fn after(words: &str) -> &'static str {
+    let found = PAGE.lines().find_map(|line| line.strip_prefix(words));
+    found.unwrap_or_else(|| panic!("docs/operations.md has a line that begins with {words:?}"))
+}
+
+/// What the server would not let somebody do, but for how the client introduces itself (`CLIENT SETINFO`):
+/// that is refused without harm.
+fn denied(server: &Server) -> Vec<String> {
+    let log = redis::cmd("ACL").arg("LOG").query(&mut server.connection());
+    let log: Vec<BTreeMap<String, redis::Value>> = log.unwrap();
+    let object = |mut entry: BTreeMap<String, redis::Value>| -> String {
+        redis::from_redis_value(entry.remove("object").unwrap()).unwrap()
+    };
+    log.into_iter().map(object).filter(|object| !matches!(&**object, "client" | "client|setinfo")).collect()
+}
