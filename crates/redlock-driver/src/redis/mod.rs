@@ -20,6 +20,7 @@ mod fault;
 mod link;
 mod lower;
 mod queue;
+mod repeat;
 mod reply;
 mod shared;
 mod slot;
