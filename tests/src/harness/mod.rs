@@ -6,7 +6,9 @@
 //! | nodes to freeze, kill, restart, pause or reconfigure | [`own_servers`] |
 //! | one node with options | [`may_own_servers`], then [`Server::builder`] |
 //! | a network fault | a [`Relay`] in front of a node |
-//! | an error that a real server hardly ever gives | a [`FakeServer`] |
+//! | an error or an answer that a real server hardly ever gives | a [`FakeServer`] |
+//! | faults by chance, and the same ones again | [`Random`] |
+//! | a server whose clock can be set | [`ServerBuilder::clock`] |
 //! | an address where nobody listens | [`unused_address`] |
 //! | to wait for something, or to measure | [`wait_until`], [`Stopwatch`] |
 //!
@@ -55,13 +57,15 @@ mod fake;
 mod nodes;
 mod ports;
 mod primary;
+mod random;
 mod relay;
 mod server;
 
 pub use clock::{Stopwatch, wait_until};
-pub use fake::FakeServer;
+pub use fake::{FakeServer, Played};
 pub use nodes::{may_own_servers, own_servers, servers, shared_primaries, unique};
 pub use ports::unused_address;
 pub use primary::Primary;
-pub use relay::Relay;
+pub use random::Random;
+pub use relay::{Cut, Relay};
 pub use server::{Server, ServerBuilder};
