@@ -20,6 +20,8 @@
 mod support;
 
 pub mod acquire;
+pub mod broken_network;
+pub mod broken_node;
 pub mod cancel;
 pub mod connection;
 pub mod exclusion;
@@ -99,6 +101,29 @@ macro_rules! suite {
                 an_idle_connection_may_be_closed,
                 a_stalled_server_gathers_no_pile,
                 both_protocols_and_the_ends_of_the_counter,
+            ]
+        }
+        $crate::suite! { @module $adapter, $block_on,
+            broken_network: [
+                a_connection_that_is_half_open,
+                a_peer_that_accepts_and_never_answers,
+                a_reply_cut_in_the_middle,
+                a_peer_that_speaks_another_language,
+                connects_that_are_refused,
+                a_release_cut_in_mid_flight,
+            ]
+        }
+        $crate::suite! { @module $adapter, $block_on,
+            broken_node: [
+                a_node_that_is_frozen,
+                a_node_that_is_killed,
+                a_node_that_restarts_empty,
+                a_node_that_restarts_with_its_data,
+                a_node_that_is_slow,
+                a_node_that_pauses_its_clients,
+                a_node_that_forgets_its_scripts,
+                a_node_that_kills_its_clients,
+                a_node_without_room_for_clients,
             ]
         }
         $crate::suite! { @module $adapter, $block_on,
