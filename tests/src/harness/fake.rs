@@ -33,25 +33,25 @@ impl FakeServer {
     pub fn start(error: &str) -> Self {
         let error = Arc::new(Mutex::new(error.to_owned()));
         let said = Arc::clone(&error);
-        let server = Self::play(move |_| {
+        let server = Self::play(move |_, _| {
             let error = said.lock().unwrap();
             Played::Bytes(format!("-{error}\r\n").into_bytes())
         });
         Self { error, ..server }
     }
 
-    /// A server that answers each command, given as its words, with what `script` says. Connections ask it
-    /// one after the other.
-    pub fn play(script: impl FnMut(&[Vec<u8>]) -> Played + Send + 'static) -> Self {
+    /// A server that answers each command with what `script` says. It is told the number of the connection,
+    /// from 1, and the command's words, and is asked by one connection at a time.
+    pub fn play(script: impl FnMut(usize, &[Vec<u8>]) -> Played + Send + 'static) -> Self {
         let (listener, port) = listener();
         let script = Arc::new(Mutex::new(script));
         let connections = Arc::new(AtomicUsize::new(0));
         let accepted = Arc::clone(&connections);
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
-                accepted.fetch_add(1, Ordering::Relaxed);
+                let number = accepted.fetch_add(1, Ordering::Relaxed) + 1;
                 let script = Arc::clone(&script);
-                thread::spawn(move || answer(&client, &*script));
+                thread::spawn(move || answer(&client, |words| script.lock().unwrap()(number, words)));
             }
         });
         Self { address: format!("127.0.0.1:{port}"), error: Arc::default(), connections }
@@ -74,7 +74,7 @@ impl FakeServer {
 }
 
 /// Answers commands until the client hangs up, or has had its last answer.
-fn answer<F: FnMut(&[Vec<u8>]) -> Played>(client: &TcpStream, script: &Mutex<F>) -> Option<()> {
+fn answer(client: &TcpStream, script: impl Fn(&[Vec<u8>]) -> Played) -> Option<()> {
     client.set_nodelay(true).ok()?;
     let mut requests = BufReader::new(client.try_clone().ok()?);
     let mut replies = client;
@@ -83,7 +83,7 @@ fn answer<F: FnMut(&[Vec<u8>]) -> Played>(client: &TcpStream, script: &Mutex<F>)
         let name = words.first().map(|name| name.to_ascii_uppercase());
         let played = match name.as_deref() {
             Some(b"CLIENT" | b"HELLO") => Played::Bytes(b"-ERR unknown command\r\n".to_vec()),
-            _ => script.lock().unwrap()(&words),
+            _ => script(&words),
         };
         match played {
             Played::Bytes(bytes) => replies.write_all(&bytes).ok()?,
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn answers_what_the_script_says() {
-        let server = FakeServer::play(|words| match &words[1][..] {
+        let server = FakeServer::play(|_, words| match &words[1][..] {
             b"last" => Played::Last(b"+bye\r\n".to_vec()),
             key => Played::Bytes([b"$3\r\n", &key[..3], b"\r\n"].concat()),
         });

@@ -162,7 +162,7 @@ pub async fn a_peer_that_speaks_another_language<R: Adapter>() {
         ("a reply of 1 MiB", huge, "unexpected reply"),
         ("a reply of 2 GB of which 1 MB comes", endless, "no answer in 200 ms"),
     ] {
-        let server = FakeServer::play(move |_| Played::Bytes(reply.clone()));
+        let server = FakeServer::play(move |_, _| Played::Bytes(reply.clone()));
         let manager = single::<R>(server.url());
         for number in 0..3 {
             let (refused, took) = timed(manager.lock(key("odd")).acquire()).await;

@@ -25,6 +25,7 @@ pub mod broken_node;
 pub mod cancel;
 pub mod connection;
 pub mod exclusion;
+pub mod hostile;
 pub mod refusal;
 pub mod release;
 pub mod renewal;
@@ -128,6 +129,9 @@ macro_rules! suite {
         }
         $crate::suite! { @module $adapter, $block_on,
             exclusion: [nobody_shares_a_lease_while_nodes_come_and_go]
+        }
+        $crate::suite! { @module $adapter, $block_on,
+            hostile: [deep_nesting_overflows_no_stack, a_surplus_answer_belongs_to_nobody]
         }
         $crate::suite! { @module $adapter, $block_on,
             refusal: [
