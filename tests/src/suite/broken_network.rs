@@ -8,8 +8,10 @@ use futures_util::future::{join, join_all};
 use redlock_driver::{Config, Error, Manager};
 
 use super::Adapter;
-use super::support::{cause, eventually, key, known_down, ms, pause, redlock, report, timed};
-use crate::harness::{Cut, FakeServer, Played, Primary, Relay, Stopwatch, shared_primaries, unused_address};
+use super::support::{cause, eventually, key, known_down, ms, pause, redlock, timed};
+use crate::harness::{
+    Cut, FakeServer, Played, Primary, Relay, Stopwatch, report, shared_primaries, unused_address,
+};
 
 /// So long that no key goes by itself in a test.
 const TTL: Duration = ms(20_000);

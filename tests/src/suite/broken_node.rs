@@ -9,8 +9,8 @@ use std::time::Duration;
 use redlock_driver::{Config, Error, LossReason, Manager, Renewal};
 
 use super::Adapter;
-use super::support::{cause, eventually, key, known_down, ms, pause, redlock, report, timed};
-use crate::harness::{Random, Relay, Server, may_own_servers, own_servers, shared_primaries};
+use super::support::{cause, eventually, key, known_down, ms, pause, redlock, timed};
+use crate::harness::{Random, Relay, Server, may_own_servers, own_servers, report, shared_primaries};
 
 /// So long that no key goes by itself in a test.
 const TTL: Duration = ms(20_000);

@@ -57,11 +57,6 @@ pub(super) fn holders<P: Look>(nodes: &[P], key: &str) -> usize {
     nodes.iter().filter(|node| node.primary().get(key).is_some()).count()
 }
 
-/// One line for the table of faults in `docs/operations.md`.
-pub(super) fn report(fault: &str, seen: &str, took: Duration, left: &str) {
-    println!("fault: {fault}; seen: {seen}; took: {took:.1?}; left: {left}");
-}
-
 /// What a future yields, and after how long.
 pub(super) async fn timed<T>(work: impl Future<Output = T>) -> (T, Duration) {
     let watch = Stopwatch::start();

@@ -53,10 +53,10 @@ impl Grant {
     }
 }
 
-/// Up to the end of the line, and behind it.
+/// Up to the end of the line, and behind it. Blanks around a number are forgiven, as the `redis` crate does.
 fn line(bytes: &[u8]) -> Option<(&str, &[u8])> {
     let end = bytes.windows(2).position(|pair| pair == b"\r\n")?;
-    Some((std::str::from_utf8(&bytes[..end]).ok()?, &bytes[end + 2..]))
+    Some((std::str::from_utf8(&bytes[..end]).ok()?.trim(), &bytes[end + 2..]))
 }
 
 /// An attribute that the server may put in front.
