@@ -1,7 +1,7 @@
 //! A node that is frozen under load: what waits for it stays bounded, and when it comes back all is served
 //! again and nothing stays behind.
 
-#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 //! Redis expires keys by the wall clock, so a jump ahead ends leases early and a jump back keeps dead ones. Our
 //! own clock takes no part in it.
 
-#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::time::Duration;
 

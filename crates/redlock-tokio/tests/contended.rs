@@ -1,7 +1,7 @@
 //! Contended leases on five nodes, of which a random minority is in trouble at any time: never two holders,
 //! and no key that outlives its ttl.
 
-#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod contended {
     pub(crate) mod trouble;

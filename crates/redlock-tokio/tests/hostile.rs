@@ -1,7 +1,7 @@
 //! A server that answers nonsense, ten thousand times: nothing panics, and nothing is held that it did not
 //! grant.
 
-#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod hostile {
     pub(crate) mod mutate;

@@ -3,7 +3,7 @@
 //!
 //! The client is this test program, started once more for its ignored test.
 
-#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;

@@ -47,7 +47,8 @@ impl Grant {
         };
         let (length, rest) = line(rest)?;
         let text = rest.get(..length.parse().ok()?)?;
-        let digits = if plain { text } else { text.strip_prefix(b"txt:").or(text.strip_prefix(b"mkd:"))? };
+        let digits =
+            if plain { text } else { text.strip_prefix(b"txt:").or_else(|| text.strip_prefix(b"mkd:"))? };
         let canonical = digits.iter().all(u8::is_ascii_digit) && !digits.starts_with(b"0");
         std::str::from_utf8(digits).ok().filter(|_| canonical)?.parse().ok()
     }
