@@ -57,6 +57,11 @@ impl Relay {
         &self.address
     }
 
+    /// The port of that address.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// The same as a URL. A password of the server behind is not included.
     pub fn url(&self) -> String {
         format!("redis://{}/", self.address)
