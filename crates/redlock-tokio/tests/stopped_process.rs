@@ -45,8 +45,8 @@ fn a_stopped_process_learns_of_its_loss_and_its_late_write_is_refused() {
     });
     assert!(second.get() > first);
 
-    client.signal("CONT");
     let watch = Stopwatch::start();
+    client.signal("CONT");
     let reason = client.expect("lost ");
     let took = watch.elapsed();
     assert_eq!(reason, "its validity ran out");

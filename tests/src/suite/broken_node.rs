@@ -88,7 +88,12 @@ pub async fn a_node_that_is_killed<R: Adapter>() {
     let (again, back) = timed(manager.lock("killed").acquire_within(ms(8_000))).await;
     again.unwrap().release().await.unwrap();
     await_empty::<R>(&node).await;
-    report("node killed, at release", &seen.to_string(), took, "the key, if the node kept it, to its ttl");
+    report(
+        "node killed, at release",
+        &seen.to_string(),
+        took,
+        "the key, if the node keeps it, for its ttl at the most",
+    );
     report("node killed, at acquire", &down, at_once, "nothing was sent");
     report("node started again", "acquired again", back, "no key");
 }
