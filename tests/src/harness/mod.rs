@@ -11,7 +11,7 @@
 //! | a server whose clock can be set | [`ServerBuilder::clock`] |
 //! | an address where nobody listens | [`unused_address`] |
 //! | to wait for something, or to measure | [`wait_until`], [`Stopwatch`] |
-//! | to say what a fault came to | [`report`] |
+//! | to say what a fault came to | [`report()`] |
 //!
 //! Everything here blocks the calling thread, for a round trip or for as long as a fault lasts, and panics
 //! with the reason when it cannot do what it was asked. There is no async runtime underneath, so that the
