@@ -8,9 +8,12 @@
 //! | a primary with a replica and a sentinel | [`Watched`] |
 //! | a cluster of three shards | [`Cluster`] |
 //! | a network fault | a [`Relay`] in front of a node |
-//! | an error that a real server hardly ever gives | a [`FakeServer`] |
+//! | an error or an answer that a real server hardly ever gives | a [`FakeServer`] |
+//! | faults by chance, and the same ones again | [`Random`] |
+//! | a server whose clock can be set | [`ServerBuilder::clock`] |
 //! | an address where nobody listens | [`unused_address`] |
 //! | to wait for something, or to measure | [`wait_until`], [`Stopwatch`] |
+//! | to say what a fault came to | [`report()`] |
 //!
 //! Everything here blocks the calling thread, for a round trip or for as long as a fault lasts, and panics
 //! with the reason when it cannot do what it was asked. There is no async runtime underneath, so that the
@@ -58,16 +61,20 @@ mod fake;
 mod nodes;
 mod ports;
 mod primary;
+mod random;
 mod relay;
+mod report;
 mod sentinel;
 mod server;
 
 pub use clock::{Stopwatch, wait_until};
 pub use cluster::Cluster;
-pub use fake::FakeServer;
+pub use fake::{FakeServer, Played};
 pub use nodes::{may_own_servers, own_servers, servers, shared_primaries, unique};
 pub use ports::unused_address;
 pub use primary::{Primary, url_encoded};
-pub use relay::Relay;
+pub use random::Random;
+pub use relay::{Cut, Relay};
+pub use report::report;
 pub use sentinel::Watched;
 pub use server::{Server, ServerBuilder};

@@ -22,10 +22,13 @@ mod support;
 pub mod access;
 pub mod acquire;
 pub mod addresses;
+pub mod broken_network;
+pub mod broken_node;
 pub mod cancel;
 pub mod cluster;
 pub mod connection;
 pub mod exclusion;
+pub mod hostile;
 pub mod refusal;
 pub mod release;
 pub mod renewal;
@@ -107,7 +110,33 @@ macro_rules! suite {
             ]
         }
         $crate::suite! { @module $adapter, $block_on,
+            broken_network: [
+                a_connection_that_is_half_open,
+                a_peer_that_accepts_and_never_answers,
+                a_reply_cut_in_the_middle,
+                a_peer_that_speaks_another_language,
+                connects_that_are_refused,
+                a_release_cut_in_mid_flight,
+            ]
+        }
+        $crate::suite! { @module $adapter, $block_on,
+            broken_node: [
+                a_node_that_is_frozen,
+                a_node_that_is_killed,
+                a_node_that_restarts_empty,
+                a_node_that_restarts_with_its_data,
+                a_node_that_is_slow,
+                a_node_that_pauses_its_clients,
+                a_node_that_forgets_its_scripts,
+                a_node_that_kills_its_clients,
+                a_node_without_room_for_clients,
+            ]
+        }
+        $crate::suite! { @module $adapter, $block_on,
             exclusion: [nobody_shares_a_lease_while_nodes_come_and_go]
+        }
+        $crate::suite! { @module $adapter, $block_on,
+            hostile: [deep_nesting_overflows_no_stack, a_surplus_answer_belongs_to_nobody]
         }
         $crate::suite! { @module $adapter, $block_on,
             refusal: [

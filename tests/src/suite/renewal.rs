@@ -85,6 +85,7 @@ pub async fn an_unreachable_quorum_is_not_extended_and_not_lost<R: Adapter>() {
     let config = Config::builder().ttl(ms(3_000)).operation_timeout(ms(200)).build().unwrap();
     let manager = redlock::<R, _>(urls(&nodes), config);
     let lease = manager.lock("unreachable").acquire().await.unwrap();
+    eventually::<R>("the key on every node", ms(1_000), || holders(&nodes, "unreachable") == 3).await;
     nodes[0].freeze();
     nodes[1].freeze();
     let before = lease.valid_for();

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use futures_util::future::select;
-use redlock_core::{Cause, CauseKind, Fault, Instant};
+use redlock_core::{Cause, CauseKind, Command, Fault, Instant};
 use tracing::{debug, warn};
 
 use super::link::Link;
@@ -16,8 +16,8 @@ use super::queue::{Handed, Waiting, too_late};
 use super::sentinel::Place;
 use super::state::{Loss, Phase, is_delete};
 use super::target::Target;
-use super::wire::{Answer, Wire};
-use super::{Connect, backoff, fault, lock, timing, watch};
+use super::wire::{Answer, Ticket, Wire};
+use super::{Connect, Connection, backoff, fault, lock, repeat, timing, watch};
 
 /// Starts to dial for `link`, whose state is one of dialling already, after `pause`. If no runtime is
 /// running the link ends up as if it had never dialled, and commands that wait learn that.
@@ -135,13 +135,15 @@ async fn connect<R: Connect>(
     Ok((connection, place))
 }
 
-/// Puts a connection to use: hands the waiting commands over in their order, then lets new ones at it.
+/// Puts a connection to use: sends the deletes that are owed, hands the waiting commands over in their order,
+/// then lets new ones at it.
 async fn connected<R: Connect>(link: &Arc<Link<R>>, generation: u64, connection: R::Connection) {
     debug!(node = %link.name(), generation, "connected");
     let wire = Arc::new(Wire::new(connection, generation));
     let mut handed_over = 0_u32;
     loop {
         match next(link, &wire) {
+            Next::Owed(ticket, delete) => repeat::send(link, ticket, delete),
             Next::Waiting(waiting) => hand_over(link, &wire, waiting),
             Next::InUse => break,
             Next::Unwanted => return wire.cut(Cause::new(CauseKind::Closed)),
@@ -157,7 +159,9 @@ async fn connected<R: Connect>(link: &Arc<Link<R>>, generation: u64, connection:
     }
 }
 
-enum Next<C> {
+enum Next<C: Connection> {
+    /// A delete that an earlier connection left undone.
+    Owed(Ticket<C>, Command),
     /// A command that waits.
     Waiting(Waiting<C>),
     /// There is none left, and the connection is in use.
@@ -167,9 +171,16 @@ enum Next<C> {
 }
 
 fn next<R: Connect>(link: &Link<R>, wire: &Arc<Wire<R::Connection>>) -> Next<R::Connection> {
+    let now = link.runtime().now();
     let mut state = lock(link.state());
-    if state.generation != wire.generation() {
+    if state.generation != wire.generation() || matches!(state.phase, Phase::Closed) {
         return Next::Unwanted;
+    }
+    while let Some(delete) = state.owed.pop(now) {
+        // What is turned away here finds the connection broken already.
+        if let Ok(ticket) = wire.admit(&delete) {
+            return Next::Owed(ticket, delete);
+        }
     }
     let waiting = match &mut state.phase {
         Phase::Dialling(queue) => queue.pop(),

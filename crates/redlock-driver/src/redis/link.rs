@@ -19,7 +19,7 @@ use super::queue::{Handed, Queue, too_late};
 use super::state::{Loss, Phase, State, Superseded, is_delete};
 use super::target::Target;
 use super::wire::{Answer, Ticket, Wire};
-use super::{Connect, Connection, dial, lock, timing};
+use super::{Connect, Connection, dial, lock, repeat, timing};
 
 /// One Redis server, reached by what a [`Target`] says; the connections to it are the link's own.
 ///
@@ -37,7 +37,9 @@ use super::{Connect, Connection, dial, lock, timing};
 /// - A server that answers like a replica is dialled once more, in the background: see [`Demotion`].
 /// - A delete of a token whose acquire is unanswered on a retired connection goes out on that
 ///   connection too, right behind the acquire; its answer there decides nothing.
-/// - Nothing is ever sent twice, except a script in full after `NOSCRIPT`.
+/// - A delete whose connection broke, or that got no answer by its deadline, is sent once more on the
+///   connection that follows, in the background.
+/// - Nothing else is ever sent twice, except a script in full after `NOSCRIPT`.
 /// - What can be unanswered is bounded: per connection, and in the number of retired connections.
 pub(crate) struct Link<R: Connect> {
     runtime: R,
@@ -105,6 +107,7 @@ impl<R: Connect> Link<R> {
         self.closed.give(closed.clone());
         let (phase, retired) = {
             let mut state = lock(&self.state);
+            state.owed.clear();
             (std::mem::replace(&mut state.phase, Phase::Closed), std::mem::take(&mut state.retired))
         };
         match phase {
@@ -178,11 +181,11 @@ impl<R: Connect> Link<R> {
             let answer = match self.place(&command) {
                 Placed::On(ticket) => {
                     let wire = Arc::clone(ticket.wire());
-                    self.attend(&wire, until(start), pin!(ticket.carry_out(command.clone()))).await
+                    self.attend(&wire, until(start), &command, pin!(ticket.carry_out(command.clone()))).await
                 }
                 Placed::Waits(number, fate) => {
                     let Handed { wire, at, call } = self.wait(number, fate, deadline).await?;
-                    self.attend(&wire, until(at), call).await
+                    self.attend(&wire, until(at), &command, call).await
                 }
                 Placed::Nowhere(fault) => return Err(fault),
             };
@@ -218,31 +221,12 @@ impl<R: Connect> Link<R> {
             (behind, placed.unwrap_or_else(Placed::Nowhere), dial)
         };
         for ticket in behind {
-            self.send_behind(ticket, command);
+            repeat::send(self, ticket, command.clone());
         }
         if let Some(generation) = dial {
             dial::start(self, generation, None);
         }
         placed
-    }
-
-    /// Carries a delete out on a retired connection, in the background and with patience.
-    fn send_behind(self: &Arc<Self>, ticket: Ticket<R::Connection>, command: &Command) {
-        debug!(node = %self.name, generation = ticket.wire().generation(), "delete follows an unanswered acquire");
-        let runtime = self.runtime.clone();
-        let link = Arc::downgrade(self);
-        let until = command.deadline.saturating_add(PATIENCE);
-        let command = command.clone();
-        let task = async move {
-            // Whatever the answer is, the one on the current connection counts.
-            let _ = timing::by(&runtime, until, ticket.carry_out(command)).await;
-            if let Some(link) = link.upgrade() {
-                link.prune();
-            }
-        };
-        if let Err(error) = self.runtime.spawn(task) {
-            debug!(node = %self.name, %error, "a delete behind an unanswered acquire was not sent");
-        }
     }
 
     /// Waits in the queue until the command's fate is known, or its deadline strikes.
@@ -263,19 +247,22 @@ impl<R: Connect> Link<R> {
     }
 
     /// Stays with a command on a connection until it is answered, and draws the consequences for the
-    /// connection, of which an answer is expected `until` then.
+    /// connection, of which an answer is expected `until` then, and for the command.
     async fn attend(
         self: &Arc<Self>,
         wire: &Arc<Wire<R::Connection>>,
         until: Option<Instant>,
+        command: &Command,
         mut call: impl Future<Output = Answer> + Unpin,
     ) -> Answer {
-        let answer = match until {
+        let mut repeated = false;
+        let mut answer = match until {
             None => call.await,
             Some(until) => match select(&mut call, pin!(timing::reach(&self.runtime, until))).await {
                 Either::Left((answer, _)) => answer,
                 Either::Right(((), _)) => {
                     self.replace(wire, Loss::Stalled);
+                    repeated = repeat::again(self, wire, command);
                     call.await
                 }
             },
@@ -284,6 +271,13 @@ impl<R: Connect> Link<R> {
             Damage::None => {}
             Damage::Stalled => self.replace(wire, Loss::Stalled),
             Damage::Broken => self.replace(wire, Loss::Broken(cause_of(&answer.reply))),
+        }
+        if repeated && answer.reply == Ok(Reply::Int(0)) {
+            // The second delete may have come first, and then it was us who took the key away.
+            answer.reply = Err(Fault::Unknown(Cause::new(CauseKind::Timeout)));
+        }
+        if !repeated && matches!(answer.reply, Err(Fault::Unknown(_))) && wire.was_cut().is_some() {
+            repeat::again(self, wire, command);
         }
         match &answer.reply {
             Ok(Reply::Error(error)) if demotion::is_replicas(error) => demotion::look_elsewhere(self, wire),
@@ -349,7 +343,7 @@ impl<R: Connect> Link<R> {
     }
 
     /// Lets go of retired connections that owe no answer.
-    fn prune(&self) {
+    pub(super) fn prune(&self) {
         let mut gone = Vec::new();
         lock(&self.state).retired.retain(|wire| {
             let idle = wire.is_idle();
@@ -422,10 +416,6 @@ fn without_an_answer() -> Cause {
 fn no_runtime() -> Cause {
     Cause::with_detail(CauseKind::Unreachable, "no async runtime is running, or it stopped while connecting")
 }
-
-/// How long after its deadline a delete on a retired connection is waited for. The server may come
-/// back late; but a connection is not kept for ever for the sake of a clean-up.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 #[cfg(test)]
 mod guard_tests;

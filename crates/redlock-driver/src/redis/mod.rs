@@ -23,6 +23,7 @@ mod link;
 mod lower;
 mod quarantine;
 mod queue;
+mod repeat;
 mod reply;
 mod sentinel;
 mod shared;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use redlock_core::{Cause, CauseKind, Command, Intent};
 
 use super::queue::Queue;
+use super::repeat::Owed;
 use super::wire::{Ticket, Wire};
 use super::{Connection, backoff};
 
@@ -16,6 +17,8 @@ pub(crate) struct State<C> {
     pub(crate) phase: Phase<C>,
     /// Replaced, but owing an answer. The oldest first.
     pub(crate) retired: VecDeque<Arc<Wire<C>>>,
+    /// Deletes for the next connection.
+    pub(crate) owed: Owed,
     /// Of the last dialling task; the connection that it makes has the same.
     pub(crate) generation: u64,
     /// Failed dials, and connections that never answered, since the last answer.
@@ -38,7 +41,14 @@ pub(crate) enum Phase<C> {
 
 impl<C: Connection> State<C> {
     pub(crate) const fn new() -> Self {
-        Self { phase: Phase::Idle, retired: VecDeque::new(), generation: 0, failures: 0, last_number: 0 }
+        Self {
+            phase: Phase::Idle,
+            retired: VecDeque::new(),
+            owed: Owed::new(),
+            generation: 0,
+            failures: 0,
+            last_number: 0,
+        }
     }
 
     /// A number for a place in the queue; never used again.

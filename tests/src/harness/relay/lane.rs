@@ -19,6 +19,15 @@ pub(super) struct Rules {
     pub(super) delay: Duration,
 }
 
+/// How a direction of a connection ends that was cut after so many bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// The whole connection is reset, as by a host that crashed and came back: both sides get `RST`.
+    Reset,
+    /// Nothing comes any more in this direction, not even the end. The other direction goes on.
+    Silence,
+}
+
 /// What to do next for a lane.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
@@ -26,6 +35,8 @@ pub(super) enum Step {
     Deliver(Vec<u8>),
     /// Pass the end of the stream on. There is no step after it.
     End,
+    /// Reset the connection. There is no step after it.
+    Reset,
     /// Nothing before this time, unless something changes.
     WaitUntil(Instant),
     /// Nothing until something changes.
@@ -41,6 +52,8 @@ pub(super) struct Lane {
     /// When the source ended.
     ended: Option<Instant>,
     fate: Fate,
+    /// How many bytes more may pass, and what comes then.
+    limit: Option<(usize, Cut)>,
 }
 
 /// What becomes of a lane's bytes.
@@ -82,6 +95,11 @@ impl Lane {
         self.clear();
     }
 
+    /// Lets this many bytes more pass and not one more.
+    pub(super) fn limit(&mut self, bytes: usize, cut: Cut) {
+        self.limit = Some((bytes, cut));
+    }
+
     /// The next step under `rules`. Bytes that it returns are no longer in the lane.
     pub(super) fn next(&mut self, now: Instant, rules: Rules) -> Step {
         if rules.hold || self.fate == Fate::Silenced {
@@ -95,8 +113,24 @@ impl Lane {
         if due > now {
             return Step::WaitUntil(due);
         }
-        let Some((_, bytes)) = self.queue.pop_front() else { return Step::End };
+        let Some((arrived, mut bytes)) = self.queue.pop_front() else { return Step::End };
         self.queued_bytes -= bytes.len();
+        match &mut self.limit {
+            Some((0, Cut::Reset)) => return Step::Reset,
+            Some((0, Cut::Silence)) => {
+                self.silence();
+                return Step::Wait;
+            }
+            Some((left, _)) => {
+                if bytes.len() > *left {
+                    let beyond = bytes.split_off(*left);
+                    self.queued_bytes += beyond.len();
+                    self.queue.push_front((arrived, beyond));
+                }
+                *left -= bytes.len();
+            }
+            None => {}
+        }
         Step::Deliver(bytes)
     }
 
@@ -194,6 +228,24 @@ mod tests {
         lane.discard();
         lane.end(t);
         assert_eq!(lane.next(t, OPEN), Step::Wait);
+    }
+
+    #[test]
+    fn limited_lane_passes_exactly_so_many_bytes() {
+        for (cut, last) in [(Cut::Reset, Step::Reset), (Cut::Silence, Step::Wait)] {
+            let (mut lane, t) = (Lane::default(), now());
+            lane.limit(3, cut);
+            lane.push(t, b"ab");
+            assert_eq!(lane.next(t, OPEN), deliver(b"ab"));
+            assert_eq!(lane.next(t, OPEN), Step::Wait, "nothing is cut before there is something to cut");
+            lane.push(t, b"cde");
+            assert_eq!(lane.next(t, HELD), Step::Wait);
+            assert_eq!(lane.next(t, OPEN), deliver(b"c"));
+            assert_eq!(lane.next(t, OPEN), last);
+            lane.push(t, b"f");
+            lane.end(t);
+            assert_ne!(lane.next(t, OPEN), deliver(b"f"));
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+pub use lane::Cut;
 use lane::Direction;
 use state::Shared;
 
@@ -54,6 +55,11 @@ impl Relay {
     /// The address that clients connect to: `127.0.0.1:port`.
     pub fn address(&self) -> &str {
         &self.address
+    }
+
+    /// The port of that address.
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     /// The same as a URL. A password of the server behind is not included.
@@ -119,6 +125,17 @@ impl Relay {
     /// A connection that never carried anything may be too young for the relay to know it.
     pub fn black_hole_existing(&self) {
         self.shared.change(|state| state.silence_all());
+    }
+
+    /// Lets exactly so many bytes more of the clients' requests through, on each of the connections that are
+    /// open now, and then cuts it when there is one byte more to deliver.
+    pub fn cut_requests_after(&self, bytes: usize, cut: Cut) {
+        self.shared.change(|state| state.limit_all(Direction::Requests, bytes, cut));
+    }
+
+    /// The same for the server's replies.
+    pub fn cut_replies_after(&self, bytes: usize, cut: Cut) {
+        self.shared.change(|state| state.limit_all(Direction::Replies, bytes, cut));
     }
 
     /// Closes all connections on both sides at once. What was held or delayed on them is lost.

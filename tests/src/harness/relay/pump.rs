@@ -87,6 +87,10 @@ fn write_to(shared: &Shared, id: usize, direction: Direction, mut sink: &TcpStre
                 }
             }
             Next::End => return true,
+            Next::Reset => {
+                shared.reset(id);
+                return false;
+            }
             Next::Closed => return false,
         }
     }

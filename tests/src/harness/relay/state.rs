@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustix::net::sockopt::set_socket_linger;
 
 use super::super::clock::now;
-use super::lane::{Direction, Lane, Rules, Step};
+use super::lane::{Cut, Direction, Lane, Rules, Step};
 
 /// The state, and a way to wait for it to change.
 #[derive(Debug)]
@@ -48,6 +51,8 @@ pub(super) enum Next {
     Deliver(Vec<u8>),
     /// Pass the end of the stream on.
     End,
+    /// Reset the connection.
+    Reset,
     /// The connection has been closed.
     Closed,
 }
@@ -144,6 +149,7 @@ impl Shared {
                     return Next::Deliver(bytes);
                 }
                 Step::End => return Next::End,
+                Step::Reset => return Next::Reset,
                 Step::Wait => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
                 Step::WaitUntil(due) => {
                     let waited = self.changed.wait_timeout(state, due.saturating_duration_since(now));
@@ -158,6 +164,15 @@ impl Shared {
         self.change(|state| {
             if let Some(connection) = state.open.remove(&id) {
                 connection.shut_down();
+            }
+        });
+    }
+
+    /// Resets a connection on both sides.
+    pub(super) fn reset(&self, id: usize) {
+        self.change(|state| {
+            if let Some(connection) = state.open.remove(&id) {
+                connection.reset();
             }
         });
     }
@@ -182,6 +197,12 @@ impl State {
         lanes.filter(|lane| on && !lane.is_empty()).for_each(Lane::discard);
     }
 
+    pub(super) fn limit_all(&mut self, direction: Direction, bytes: usize, cut: Cut) {
+        for connection in self.open.values_mut() {
+            connection.lane(direction).limit(bytes, cut);
+        }
+    }
+
     pub(super) fn silence_all(&mut self) {
         self.open.values_mut().for_each(Connection::silence);
     }
@@ -197,15 +218,18 @@ impl State {
     }
 
     fn lane(&mut self, id: usize, direction: Direction) -> Option<&mut Lane> {
-        let connection = self.open.get_mut(&id)?;
-        Some(match direction {
-            Direction::Requests => &mut connection.requests,
-            Direction::Replies => &mut connection.replies,
-        })
+        Some(self.open.get_mut(&id)?.lane(direction))
     }
 }
 
 impl Connection {
+    fn lane(&mut self, direction: Direction) -> &mut Lane {
+        match direction {
+            Direction::Requests => &mut self.requests,
+            Direction::Replies => &mut self.replies,
+        }
+    }
+
     fn silence(&mut self) {
         self.requests.silence();
         self.replies.silence();
@@ -213,10 +237,24 @@ impl Connection {
 
     /// Ends both sides, and with that every read and write that waits on them.
     fn shut_down(&self) {
-        for side in [Some(&self.client), self.server.as_ref()].into_iter().flatten() {
+        for side in self.sides() {
             // Fails when the peer has already done it.
             let _ = side.shutdown(Shutdown::Both);
         }
+    }
+
+    /// Makes the system reset both sides when the last of our threads has let go of them, and ends the reads
+    /// that keep them from it.
+    fn reset(&self) {
+        for side in self.sides() {
+            // Fails when the peer has already ended it.
+            let _ = set_socket_linger(side, Some(Duration::ZERO));
+            let _ = side.shutdown(Shutdown::Read);
+        }
+    }
+
+    fn sides(&self) -> impl Iterator<Item = &TcpStream> {
+        [Some(&self.client), self.server.as_ref()].into_iter().flatten()
     }
 }
 

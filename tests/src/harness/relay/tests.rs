@@ -324,6 +324,37 @@ fn reset_closes_what_is_open_and_loses_what_is_held() {
 }
 
 #[test]
+fn a_reply_can_be_cut_in_the_middle_by_a_reset() {
+    let (_echo, relay) = echo_and_relay();
+    let mut client = Client::proven(&relay);
+    relay.cut_replies_after(3, Cut::Reset);
+    let mut later = Client::proven(&relay);
+    client.send("hello");
+    let mut bytes = Vec::new();
+    let error = client.0.read_to_end(&mut bytes).unwrap_err();
+    assert_eq!((&bytes[..], error.kind()), (&b"hel"[..], ErrorKind::ConnectionReset));
+    later.send("goes on");
+    later.expect("goes on");
+}
+
+#[test]
+fn one_direction_can_fall_silent() {
+    let (echo, relay) = echo_and_relay();
+    let mut client = Client::proven(&relay);
+    relay.cut_replies_after(0, Cut::Silence);
+    client.send("heard");
+    echo.await_lines(&["hello", "heard"]);
+    client.expect_silence();
+
+    let (echo, relay) = echo_and_relay();
+    let mut client = Client::proven(&relay);
+    relay.cut_requests_after(0, Cut::Silence);
+    client.send("unheard");
+    client.expect_silence();
+    echo.await_lines(&["hello"]);
+}
+
+#[test]
 fn server_that_is_down_ends_connections() {
     let relay = Relay::start(unused_address());
     Client::connect(&relay).expect_end();

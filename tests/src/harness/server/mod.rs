@@ -1,8 +1,9 @@
 //! One `redis-server` process.
 
+mod clock;
 mod supervisor;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,6 +11,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use std::{env, fs, thread};
 
+use clock::ClockShift;
 use redis::cmd;
 use supervisor::Supervisor;
 
@@ -35,6 +37,7 @@ pub struct Server {
     port: u16,
     dir: PathBuf,
     supervisor: Mutex<Supervisor>,
+    clock: Option<ClockShift>,
 }
 
 /// Options for a [`Server`].
@@ -47,6 +50,7 @@ pub struct ServerBuilder {
     files: Vec<(String, String)>,
     sentinel: bool,
     of_the_system: bool,
+    clock: bool,
 }
 
 impl ServerBuilder {
@@ -100,6 +104,12 @@ impl ServerBuilder {
         self
     }
 
+    /// Gives it a wall clock of its own, which [`Server::shift_clock`] sets. Needs a C compiler.
+    pub fn clock(mut self) -> Self {
+        self.clock = true;
+        self
+    }
+
     /// Starts the server and waits until it answers.
     ///
     /// # Panics
@@ -124,7 +134,18 @@ impl ServerBuilder {
     fn launch(&self, port: u16) -> Server {
         let dir = env::temp_dir().join(unique("redlock-server"));
         let program = if self.of_the_system { system_program() } else { program() };
-        let mut supervisor = Supervisor::new(&dir, program, &self.command_line(port, &dir));
+        let clock = self.clock.then(ClockShift::new);
+        let command_line = self.command_line(port, &dir);
+        let mut supervisor = match &clock {
+            None => Supervisor::new(&dir, program, &command_line),
+            Some(clock) => {
+                // `env` replaces itself by the server, so it is still that process which signals reach.
+                let mut words = clock.prefix();
+                words.push(program.clone());
+                words.extend(command_line.into_iter().map(OsString::from));
+                Supervisor::new(&dir, OsStr::new("env"), &words)
+            }
+        };
         // It answers when it has made the directory.
         supervisor.is_alive();
         let config = self.config.iter().map(|lines| (CONFIG_FILE, lines));
@@ -134,7 +155,7 @@ impl ServerBuilder {
             fs::write(&path, content).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         }
         let primary = Primary::new(format!("127.0.0.1:{port}"), self.password.clone());
-        Server { primary, port, dir, supervisor: Mutex::new(supervisor) }
+        Server { primary, port, dir, supervisor: Mutex::new(supervisor), clock }
     }
 
     fn command_line(&self, port: u16, dir: &Path) -> Vec<String> {
@@ -252,6 +273,16 @@ impl Server {
     /// pause early.
     pub fn pause_all(&self, duration: Duration) {
         self.ask::<()>(cmd("CLIENT").arg("PAUSE").arg(millis(duration)).arg("ALL"));
+    }
+
+    /// Sets its wall clock to the system's plus this many milliseconds, at once. What the harness and clients
+    /// call time stays as it is, and so do the server's timers.
+    ///
+    /// # Panics
+    /// When the server was built without a [clock of its own](ServerBuilder::clock).
+    #[track_caller]
+    pub fn shift_clock(&self, millis: i64) {
+        self.clock.as_ref().expect("a server with a clock of its own").set(millis);
     }
 
     /// Changes a setting of the running server. [`restart`](Self::restart) forgets it.

@@ -68,7 +68,7 @@ pub(super) struct Supervisor {
 
 impl Supervisor {
     /// Starts the script, and no server yet.
-    pub(super) fn new(dir: &Path, program: &OsStr, arguments: &[String]) -> Self {
+    pub(super) fn new(dir: &Path, program: &OsStr, arguments: &[impl AsRef<OsStr>]) -> Self {
         let mut process = Command::new("sh")
             .args(["-c", SCRIPT, "redis-supervisor"])
             .arg(dir)

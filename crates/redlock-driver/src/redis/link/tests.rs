@@ -1,3 +1,5 @@
+mod repeats;
+
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
