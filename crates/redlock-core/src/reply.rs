@@ -179,6 +179,12 @@ mod tests {
     use alloc::vec;
     use proptest::prelude::*;
 
+    #[test]
+    fn an_error_is_its_code_word_and_the_rest() {
+        let error = ServerError::new("OOM", "command not allowed");
+        assert_eq!((error.code(), error.message()), ("OOM", "command not allowed"));
+    }
+
     fn intents() -> [Intent; 4] {
         let token = Token::from_bytes([1; 20]);
         let ttl = Ttl::from_millis(1_000).unwrap();

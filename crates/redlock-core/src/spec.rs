@@ -116,6 +116,15 @@ mod tests {
     }
 
     #[test]
+    fn fencing_is_for_one_node() {
+        for count in [1, 3] {
+            let spec = LeaseSpec::new("lock", nodes(count), Config::default()).unwrap();
+            let unsupported = Error::from(FencingUnsupported { nodes: count });
+            assert_eq!(spec.with_fencing("fence").err(), (count > 1).then_some(unsupported));
+        }
+    }
+
+    #[test]
     fn only_one_node_or_an_odd_number_has_a_majority_worth_the_name() {
         for count in [0, 2, 4, 6, 254, 256, 257] {
             let refused = LeaseSpec::new("r", nodes(count), Config::default()).unwrap_err();

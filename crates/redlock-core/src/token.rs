@@ -134,6 +134,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_fencing_token_is_its_number() {
+        assert_eq!(
+            [0, 1, 42, u64::MAX].map(|number| FencingToken::new(number).map(FencingToken::get)),
+            [None, Some(1), Some(42), Some(u64::MAX),]
+        );
+    }
+
+    #[test]
     fn each_attempt_has_its_own_token_and_keeps_the_random_part() {
         let base = Token::from_bytes([0xff; Token::LEN]);
         let first = base.for_attempt(1);

@@ -77,6 +77,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn takes_milliseconds_up_to_the_longest() {
+        let longest = i64::MAX as u64 / 2;
+        assert_eq!(u128::from(longest), Ttl::MAX.as_millis());
+        assert_eq!(Ttl::from_millis(longest).map(Ttl::as_millis), Some(longest));
+        assert_eq!([0, longest + 1, u64::MAX].map(Ttl::from_millis), [None; 3]);
+    }
+
+    #[test]
     fn rounds_down_and_refuses_the_ends() {
         assert_eq!(Ttl::new(Duration::from_nanos(1_500_000)).unwrap().as_millis(), 1);
         for (odd, bound) in [

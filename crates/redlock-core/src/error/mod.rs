@@ -235,3 +235,30 @@ impl core::fmt::Display for Human {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn a_failure_to_acquire_is_taken_or_unreachable_or_neither() {
+        use NotAcquiredReason::{Cancelled, ExpiredWhileAcquiring, Mixed, Taken, Unreachable, WaitedInVain};
+        let vain = |seen| WaitedInVain { seen };
+        for (reason, taken, unreachable) in [
+            (Taken, true, false),
+            (vain(Obstacle::Taken), true, false),
+            (Unreachable, false, true),
+            (vain(Obstacle::Unreachable), false, true),
+            (Mixed, false, false),
+            (vain(Obstacle::Mixed), false, false),
+            (ExpiredWhileAcquiring, false, false),
+            (Cancelled, false, false),
+        ] {
+            let quorum =
+                QuorumError { operation: Operation::Acquire, succeeded: 0, required: 1, nodes: Vec::new() };
+            let failure = NotAcquired { reason, quorum };
+            assert_eq!((failure.is_taken(), failure.is_unreachable()), (taken, unreachable), "{reason}");
+        }
+    }
+}

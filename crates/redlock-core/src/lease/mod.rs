@@ -26,7 +26,7 @@ use output::Uncounted;
 use record::Record;
 use release::Grip;
 use round::{Ballot, Round};
-use undo::{UndoLog, What};
+use undo::UndoLog;
 
 use crate::{
     CommandId, Fault, FencingToken, Instant, Intent, LeaseSpec, LossReason, NodeId, Reply, Token, Ttl, Vote,
@@ -250,9 +250,8 @@ impl LeaseMachine {
             (Some(answered), Phase::Releasing) if answered.token == self.token() => {
                 self.answer_release(answered, id, vote);
             }
-            (Some(answered), Phase::Acquiring(_)) if answered.what == What::Acquire => {
-                self.explain_failure(id, vote);
-            }
+            // Only an acquire of the attempt that failed last has a ballot to fill.
+            (Some(_), Phase::Acquiring(_)) => self.explain_failure(id, vote),
             _ => {}
         }
     }
@@ -381,5 +380,32 @@ fn ballot(vote: Vote, ttl: Ttl) -> Ballot {
         Vote::Yes(_) => Ballot::Yes(ttl),
         Vote::No => Ballot::No,
         Vote::Fault(fault) => Ballot::Fault(fault),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, LeaseState};
+
+    #[test]
+    fn the_bound_of_the_queue_is_two_commands_a_node_and_two_events() {
+        assert_eq!([1, 3, 5].map(LeaseMachine::max_outputs), [4, 8, 12]);
+    }
+
+    #[test]
+    fn a_machine_with_something_to_say_is_not_settled() {
+        let spec = LeaseSpec::new("lock", ["node".into()], Config::default()).unwrap();
+        let mut machine = LeaseMachine::new(spec, Token::from_bytes([7; Token::LEN]), 1);
+        assert!(machine.is_settled());
+        machine.acquire(Instant::EPOCH, Patience::Attempts(1)).unwrap();
+        while machine.poll_output() != Output::Wait(machine.next_timeout().map(|(at, _)| at)) {}
+        machine.handle_reply(Instant::EPOCH, CommandId::new(0), Ok(Reply::Ok));
+        machine.release(Instant::EPOCH).unwrap();
+        machine.handle_reply(Instant::EPOCH, CommandId::new(1), Ok(Reply::Int(1)));
+        assert_eq!(machine.state(), LeaseState::Idle);
+        assert!(!machine.is_settled(), "its events have not been taken");
+        while !matches!(machine.poll_output(), Output::Wait(_)) {}
+        assert!(machine.is_settled());
     }
 }

@@ -231,6 +231,7 @@ mod tests {
         assert!(!record.may_hold());
         record.answer_acquire(&Vote::Yes(None));
         assert!(!record.may_hold());
+        assert_eq!(record.coming(), Coming::Unknown, "it may have been the acquire that came second");
         record.ask_extension(CommandId::new(3), ttl(9));
         let _ = record.answer_extension(CommandId::new(3), &Vote::Yes(None));
         assert!(record.may_hold());
