@@ -10,6 +10,9 @@ use crate::{
     TimerKind, Vote,
 };
 
+/// No pause is shorter than this, and no attempt is begun with less time than this.
+const SHORTEST: Duration = Duration::from_millis(1);
+
 /// How long an acquire keeps trying.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Patience {
@@ -58,7 +61,6 @@ impl Acquiring {
         pause: Duration,
         operation_timeout: Duration,
     ) -> Option<Instant> {
-        const SHORTEST: Duration = Duration::from_millis(1);
         let retry_at = now.saturating_add(pause);
         match self.patience {
             Patience::Attempts(attempts) => (self.made < attempts).then_some(retry_at),
@@ -180,7 +182,8 @@ impl LeaseMachine {
         match acquiring.stage {
             Stage::Asking => self.decide_acquire(),
             Stage::Pausing(retry_at) if self.now >= retry_at => match acquiring.patience {
-                Patience::Until(end) if self.now >= end => self.report_failure(),
+                // With less than that left nobody could answer, and what was seen before says more.
+                Patience::Until(end) if end.saturating_since(self.now) < SHORTEST => self.report_failure(),
                 Patience::Until(_) | Patience::Attempts(_) => self.begin_attempt(),
             },
             Stage::Reporting(at) if self.now >= at => self.report_failure(),
