@@ -60,9 +60,12 @@ impl Voice {
         }
     }
 
-    /// Takes away what [`show`](Self::show) has shown.
+    /// Takes away what [`show`](Self::show) has shown, before anybody else writes to the terminal.
     pub(crate) fn clear(&self) {
-        self.show(String::new());
+        if self.terminal {
+            self.show(String::new());
+            self.finish();
+        }
     }
 
     pub(crate) const fn is_verbose(&self) -> bool {

@@ -141,3 +141,54 @@ impl fmt::Display for Cause {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn each_kind_of_cause_has_words_of_its_own_and_its_detail() {
+        let kinds = [
+            (CauseKind::Unreachable, "unreachable"),
+            (CauseKind::Rejected, "connection rejected"),
+            (CauseKind::Disconnected, "connection lost"),
+            (CauseKind::Timeout, "no answer in time"),
+            (CauseKind::Server, "server error"),
+            (CauseKind::UnexpectedReply, "unexpected reply"),
+            (CauseKind::Overloaded, "too many unanswered commands"),
+            (CauseKind::Closed, "connection closed"),
+            (CauseKind::Quarantined, "in quarantine"),
+        ];
+        for (kind, words) in kinds {
+            assert_eq!(Cause::new(kind).to_string(), words);
+            assert_eq!(Cause::with_detail(kind, "why").to_string(), [words, ": why"].concat());
+        }
+    }
+
+    #[test]
+    fn what_to_do_is_said_for_errors_that_somebody_can_do_something_about() {
+        let remedy = |answer| Cause::with_detail(CauseKind::Server, answer).remedy().unwrap_or_default();
+        for (answer, part) in [
+            ("READONLY You can't write against a read only replica.", "primary"),
+            ("LOADING Redis is loading the dataset in memory", "wait"),
+            ("MASTERDOWN Link with MASTER is down", "primary"),
+            ("MISCONF Errors writing to the AOF file", "disk"),
+            ("OOM command not allowed", "maxmemory"),
+            ("NOREPLICAS Not enough good replicas to write.", "min-replicas-to-write"),
+            ("BUSY Redis is busy running a script.", "SCRIPT KILL"),
+            ("NOPERM this user has no permissions", "rights"),
+            ("NOAUTH Authentication required.", "password"),
+            ("WRONGPASS invalid username-password pair", "password"),
+            ("CLUSTERDOWN Hash slot not served", "Cluster"),
+            ("MOVED 1 127.0.0.1:1", "Cluster"),
+            ("ASK 1 127.0.0.1:1", "Cluster"),
+            ("CROSSSLOT Keys in request don't hash to the same slot", "Cluster"),
+            ("TRYAGAIN Multiple keys request during rehashing of slot", "Cluster"),
+        ] {
+            assert!(remedy(answer).contains(part), "{answer}: {:?}", remedy(answer));
+        }
+        assert_eq!(remedy("ERR unknown command"), "");
+        assert_eq!(Cause::with_detail(CauseKind::Timeout, "OOM").remedy(), None);
+    }
+}
