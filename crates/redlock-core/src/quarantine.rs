@@ -206,6 +206,14 @@ mod tests {
     }
 
     #[test]
+    fn a_server_as_old_as_its_predecessors_last_sign_is_its_successor() {
+        let mut quarantine = Quarantine::new(GUARD);
+        quarantine.sight(at(0), "a", secs(100));
+        quarantine.sight(at(40_000), "b", secs(40));
+        assert_eq!(said(&quarantine, at(40_000)), None, "started when the other was last seen, a guard ago");
+    }
+
+    #[test]
     fn who_does_not_say_does_not_vote() {
         let mut quarantine = Quarantine::new(GUARD);
         assert!(!quarantine.is_known());
