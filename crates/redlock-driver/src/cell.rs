@@ -135,9 +135,9 @@ impl<R: Runtime> Cell<R> {
         }
     }
 
-    pub(crate) fn acquire(&self, patience: impl FnOnce(Instant) -> Patience) -> Result<Ending, Error> {
+    pub(crate) fn acquire(&self, patience: Patience) -> Result<Ending, Error> {
         self.request(|inner, now| {
-            inner.machine.acquire(now, patience(now))?;
+            inner.machine.acquire(now, patience)?;
             Ok(&mut inner.waiting.acquire)
         })
     }

@@ -8,10 +8,13 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use redlock_core::{Command, CommandId, Event, Fault, Instant, LeaseMachine, NodeId, Output, Reply};
+use redlock_core::{
+    Command, CommandId, Event, Fault, Instant, LeaseMachine, LeaseState, NodeId, Output, Reply,
+};
 
 use crate::cell::Cell;
 use crate::trace;
+use crate::turns::Turn;
 use crate::{Runtime, Transport};
 
 /// No sleep is longer than this. A timer may stand still while the machine is suspended and the clock
@@ -29,17 +32,18 @@ pub(crate) struct Answer {
     pub(crate) reply: Result<Reply, Fault>,
 }
 
-/// Drives a lease until nothing is left to do for it. Dropping the future before that, as its runtime
+/// Drives a lease until nothing is left to do for it, and passes the `turn` on when the lease is over. Dropping the future before that, as its runtime
 /// does when it shuts down, ends the lease, also when the future was never polled.
 pub(crate) fn drive<R: Runtime, T: Transport>(
     cell: Arc<Cell<R>>,
     transport: T,
+    turn: Option<Turn>,
 ) -> impl Future<Output = ()> + Send + 'static {
     let orphan = OrphanOnDrop(cell);
-    async move { turn_until_settled(&orphan.0, transport).await }
+    async move { turn_until_settled(&orphan.0, transport, turn).await }
 }
 
-async fn turn_until_settled<R: Runtime, T: Transport>(cell: &Cell<R>, transport: T) {
+async fn turn_until_settled<R: Runtime, T: Transport>(cell: &Cell<R>, transport: T, mut turn: Option<Turn>) {
     let mut under_way = FuturesUnordered::new();
     let mut answers: Vec<Answer> = Vec::new();
     let mut commands: Vec<Command> = Vec::new();
@@ -51,7 +55,7 @@ async fn turn_until_settled<R: Runtime, T: Transport>(cell: &Cell<R>, transport:
         trace::answers(cell, &answers);
         // What has been answered goes in before the timers: validity is judged by `now` in any case, and
         // a task that was scheduled late must not count answers that it already has as silence.
-        let (now, wait, settled) = cell.feed(|machine, now| {
+        let (now, wait, over, settled) = cell.feed(|machine, now| {
             for answer in answers.drain(..) {
                 machine.handle_reply(now, answer.id, answer.reply);
             }
@@ -59,7 +63,8 @@ async fn turn_until_settled<R: Runtime, T: Transport>(cell: &Cell<R>, transport:
                 machine.handle_timeout(now);
             }
             let wait = drain(machine, &mut commands, &mut events);
-            (now, wait, machine.is_settled())
+            let over = !matches!(machine.state(), LeaseState::Acquiring | LeaseState::Held);
+            (now, wait, over, machine.is_settled())
         });
         for event in &events {
             trace::event(cell, event);
@@ -87,6 +92,10 @@ async fn turn_until_settled<R: Runtime, T: Transport>(cell: &Cell<R>, transport:
             let requested = cell.take_request(cx.waker());
             while let Poll::Ready(Some(answer)) = under_way.poll_next_unpin(cx) {
                 answers.push(answer);
+            }
+            if over {
+                // The deletes are on their way, so whoever is next comes behind them.
+                turn = None;
             }
             if requested || !answers.is_empty() {
                 return Poll::Ready(false);

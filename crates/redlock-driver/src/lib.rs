@@ -53,6 +53,7 @@ mod tasks;
 pub mod topology;
 mod trace;
 mod transport;
+mod turns;
 
 #[cfg(feature = "aio")]
 pub use aio::dial_settings;

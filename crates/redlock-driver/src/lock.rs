@@ -4,9 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use redlock_core::{Config, ConfigBuilder, ConfigError, Error, LeaseSpec, Patience, Renewal};
+use redlock_core::{Config, ConfigBuilder, ConfigError, Error, LeaseSpec, Renewal};
 
 use crate::redis::hash_slot;
+use crate::turns::Asking;
 use crate::{Lease, Manager, RunError, Runtime};
 
 /// A lease that can be asked for, any number of times and from anywhere. Cheap to clone.
@@ -77,6 +78,10 @@ impl<R: Runtime> Lock<R> {
 impl<R: Runtime> Lock<R> {
     /// Asks for the lease with as many attempts as are configured.
     ///
+    /// Callers of one manager who want the same resource wait in line and are served in the order of coming;
+    /// only the first of them asks the nodes. Waiting in line for one `retry_delay` counts as an attempt,
+    /// and whoever has one attempt left makes it, in line or not.
+    ///
     /// # Cancel safety
     /// The future may be dropped at any point: what was asked for is taken back in the background.
     ///
@@ -85,12 +90,10 @@ impl<R: Runtime> Lock<R> {
     /// [`Error::FencingUnsupported`] for a description that cannot work; [`Error::Closed`],
     /// [`Error::NoRuntime`].
     pub async fn acquire(&self) -> Result<Lease<R>, Error> {
-        let spec = self.spec.clone()?;
-        let attempts = spec.config().attempts().get();
-        self.manager.acquire(spec, |_| Patience::Attempts(attempts)).await
+        self.manager.acquire(self.spec.clone()?, Asking::Attempts).await
     }
 
-    /// Asks for the lease once.
+    /// Asks for the lease once, and at once: without waiting in line.
     ///
     /// On independent nodes one attempt can fail although nobody gets the lease: contenders that ask in the
     /// same moment may each be granted a minority. Where it matters that somebody gets it, use a few attempts
@@ -102,11 +105,12 @@ impl<R: Runtime> Lock<R> {
     /// # Errors
     /// As for [`acquire`](Self::acquire).
     pub async fn try_acquire(&self) -> Result<Lease<R>, Error> {
-        self.manager.acquire(self.spec.clone()?, |_| Patience::Attempts(1)).await
+        self.manager.acquire(self.spec.clone()?, Asking::Once).await
     }
 
     /// Asks for the lease again and again for this long, however many attempts are configured and whatever is
-    /// in the way: nodes that are down may come back. Zero still asks once.
+    /// in the way: nodes that are down may come back. Zero still asks once. Callers of one manager wait in
+    /// line, as for [`acquire`](Self::acquire).
     ///
     /// # Cancel safety
     /// As for [`acquire`](Self::acquire).
@@ -115,8 +119,7 @@ impl<R: Runtime> Lock<R> {
     /// As for [`acquire`](Self::acquire); the reason is [`WaitedInVain`](redlock_core::NotAcquiredReason::WaitedInVain) with what was
     /// last in the way.
     pub async fn acquire_within(&self, patience: Duration) -> Result<Lease<R>, Error> {
-        let until = |now: redlock_core::Instant| Patience::Until(now.saturating_add(patience));
-        self.manager.acquire(self.spec.clone()?, until).await
+        self.manager.acquire(self.spec.clone()?, Asking::Within(patience)).await
     }
 
     /// Acquires the lease, runs `work` while it is held, and releases it whatever came of the work.

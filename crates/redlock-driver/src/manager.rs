@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
-use redlock_core::{Cause, CauseKind, Config, ConfigError, Error, LeaseMachine, LeaseSpec, Patience, Token};
+use redlock_core::{Cause, CauseKind, Config, ConfigError, Error, LeaseMachine, LeaseSpec, Token};
 
 use crate::cell::Cell;
 use crate::drive::drive;
 use crate::stats::Counters;
 use crate::tasks::Tasks;
 use crate::topology::{NodeFacts, TopologyReport};
+use crate::turns::{Asking, Turns};
 use crate::{IntoNode, Lease, Lock, Node, Runtime, Stats};
 
 /// A set of nodes, and the settings that leases on them start from. Cheap to clone; all clones share the
@@ -31,6 +32,7 @@ struct Inner<R> {
     names: Arc<[Arc<str>]>,
     config: Config,
     tasks: Arc<Tasks<R>>,
+    turns: Arc<Turns>,
     counters: Arc<Counters>,
 }
 
@@ -99,8 +101,8 @@ impl<R: Runtime> Manager<R> {
             Some(guard) => nodes.iter().map(|node| node.guarded(guard)).collect::<Result<_, _>>()?,
         };
         let names = nodes.iter().map(|node| Arc::clone(node.name())).collect();
-        let (tasks, counters) = (Arc::new(Tasks::new()), Arc::default());
-        Ok(Self { inner: Arc::new(Inner { runtime, nodes, names, config, tasks, counters }) })
+        let (tasks, turns, counters) = (Arc::new(Tasks::new()), Arc::default(), Arc::default());
+        Ok(Self { inner: Arc::new(Inner { runtime, nodes, names, config, tasks, turns, counters }) })
     }
 
     /// Describes a lease on `resource`, which is the key that it stands under. Nothing is sent yet; a
@@ -169,6 +171,7 @@ impl<R: Runtime> Manager<R> {
     pub async fn close(&self) {
         let inner = Arc::clone(&self.inner);
         let idle = inner.tasks.close();
+        self.inner.turns.close();
         let (sender, closed) = oneshot::channel();
         let finish = async move {
             let deadline = inner.runtime.now().saturating_add(inner.config.operation_timeout());
@@ -194,21 +197,21 @@ impl<R: Runtime> Manager<R> {
         self.inner.nodes.iter().any(Node::is_cluster)
     }
 
-    /// Starts the task of a lease, asks for the lease and waits for the answer.
-    pub(crate) async fn acquire(
-        &self,
-        spec: LeaseSpec,
-        patience: impl FnOnce(redlock_core::Instant) -> Patience,
-    ) -> Result<Lease<R>, Error> {
+    /// Waits for the turn within this process, starts the task of a lease, asks for the lease and waits for
+    /// the answer.
+    pub(crate) async fn acquire(&self, spec: LeaseSpec, asking: Asking) -> Result<Lease<R>, Error> {
         let inner = &self.inner;
+        let begun = inner.runtime.now();
+        let config = spec.config().clone();
+        let (turn, waited) = inner.turns.await_turn(&inner.runtime, spec.resource(), asking, &config).await?;
         let (base, seed) = random()?;
         let machine = LeaseMachine::new(spec, base, seed);
         let cell = Arc::new(Cell::new(inner.runtime.clone(), machine, Arc::clone(&inner.counters)));
         let task = inner.tasks.enter(&cell).ok_or(Error::Closed)?;
-        let driven = drive(Arc::clone(&cell), Arc::clone(&inner.nodes));
+        let driven = drive(Arc::clone(&cell), Arc::clone(&inner.nodes), turn);
         // From here on dropping this future drops the lease, which takes back what was asked for.
         let lease = Lease::new(Arc::clone(&cell));
-        let ending = cell.acquire(patience)?;
+        let ending = cell.acquire(asking.patience(&config, begun, waited))?;
         let run = async move {
             driven.await;
             drop(task);

@@ -266,3 +266,19 @@ pub async fn a18_a_waiting_contender_gets_its_turn<R: Adapter>() {
     assert!(watch.elapsed() >= ms(300), "{:?}", watch.elapsed());
     turn.release().await.unwrap();
 }
+
+pub async fn callers_of_one_manager_are_served_in_the_order_of_coming<R: Adapter>() {
+    let nodes = shared_primaries(3);
+    let manager = redlock::<R, _>(urls(&nodes), Config::default());
+    let lock = manager.lock(key("line"));
+    let served = std::sync::Mutex::new(Vec::new());
+    let callers = (0..8).map(async |number| {
+        let lease = lock.acquire_within(ms(20_000)).await.unwrap();
+        served.lock().unwrap().push(number);
+        pause::<R>(ms(5)).await;
+        lease.release().await.unwrap();
+    });
+    futures_util::future::join_all(callers).await;
+    assert_eq!(*served.lock().unwrap(), (0..8).collect::<Vec<_>>());
+    assert_eq!(manager.stats().attempts_failed, 0, "nobody asked out of turn");
+}

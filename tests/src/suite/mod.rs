@@ -63,6 +63,7 @@ macro_rules! suite {
                 fencing_tokens_increase,
                 fencing_is_refused_on_independent_nodes,
                 a18_a_waiting_contender_gets_its_turn,
+                callers_of_one_manager_are_served_in_the_order_of_coming,
             ]
         }
         $crate::suite! { @module $adapter, $block_on,

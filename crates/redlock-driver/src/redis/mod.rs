@@ -32,7 +32,7 @@ mod state;
 mod target;
 #[cfg(test)]
 mod testing;
-mod timing;
+pub(crate) mod timing;
 mod watch;
 mod wire;
 
