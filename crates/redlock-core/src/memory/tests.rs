@@ -364,3 +364,17 @@ fn is_expected(intent: &Intent, result: Result<Reply, Fault>) -> bool {
         Vote::Fault(fault) => fault.cause().kind() != CauseKind::UnexpectedReply,
     }
 }
+
+#[test]
+fn a_node_knows_how_often_it_was_restarted_and_for_how_long_it_has_been_running() {
+    let mut node = MemoryNode::new();
+    assert_eq!((node.restarts(), node.uptime(at(1_000))), (0, Duration::MAX));
+    for (restart, number) in
+        [(MemoryNode::restart_empty as fn(&mut MemoryNode), 1), (MemoryNode::restart_with_data, 2)]
+    {
+        restart(&mut node);
+        let started = 2_000 * number;
+        let _ = node.poll(at(started));
+        assert_eq!((node.restarts(), node.uptime(at(started + 500))), (number, span(500)));
+    }
+}
