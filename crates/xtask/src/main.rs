@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bench;
 mod cargo;
 mod demo;
 mod dependencies;
@@ -19,6 +20,8 @@ const HELP: &str = "\
 Usage: cargo xtask TASK
 
 Tasks:
+  bench [ROUNDS]  measures what acquire and release cost, as a ratio to the bare commands in the same run, beside
+                  another library. Takes minutes, and means something only on a machine that does nothing else
   demo [--node URL]...
                   shows what leases do, step by step, in about ten seconds: on five nodes in memory, or on
                   your own servers, which come to no harm: one, or an odd number from three on
@@ -45,6 +48,7 @@ Environment:
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let outcome = match Task::parse(&arguments) {
+        Ok(Task::Bench(options)) => bench::run(&options),
         Ok(Task::Demo(options)) => demo::run(&options),
         Ok(Task::Dist) => dist::run(),
         Ok(Task::Fuzz(options)) => fuzz::run(&options),
@@ -71,6 +75,7 @@ fn main() -> ExitCode {
 /// What the command line asks for.
 #[derive(Debug, PartialEq, Eq)]
 enum Task {
+    Bench(Vec<String>),
     Demo(demo::Options),
     Dist,
     Fuzz(fuzz::Options),
@@ -85,6 +90,7 @@ impl Task {
         match words.as_slice() {
             [] => Err("which task?".to_owned()),
             ["help" | "--help" | "-h", ..] | [_, "--help" | "-h", ..] => Ok(Self::Help),
+            ["bench", ..] => Ok(Self::Bench(arguments[1..].to_vec())),
             ["demo", options @ ..] => demo::Options::parse(options).map(Self::Demo),
             ["dist"] => Ok(Self::Dist),
             ["fuzz", options @ ..] => fuzz::Options::parse(options).map(Self::Fuzz),

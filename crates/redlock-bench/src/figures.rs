@@ -1,0 +1,81 @@
+//! Figures of a round, and the table of their medians.
+
+use std::time::Duration;
+
+use crate::contestant::{Contestant, Kind};
+use crate::workload::Workload;
+
+/// What a round came to, in microseconds and cycles a second.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Figures {
+    acquire: f64,
+    acquire_p99: f64,
+    release: f64,
+    rate: f64,
+    cpu: f64,
+}
+
+impl Figures {
+    /// `None` without any cycle.
+    pub(crate) fn new(times: Vec<[Duration; 2]>, elapsed: Duration, cpu: Duration) -> Option<Self> {
+        let cycles = times.len() as f64;
+        let (mut acquires, mut releases): (Vec<_>, Vec<_>) =
+            times.into_iter().map(|[acquire, release]| (micros(acquire), micros(release))).unzip();
+        Some(Self {
+            acquire: quantile(&mut acquires, 50)?,
+            acquire_p99: quantile(&mut acquires, 99)?,
+            release: quantile(&mut releases, 50)?,
+            rate: cycles / elapsed.as_secs_f64(),
+            cpu: micros(cpu) / cycles,
+        })
+    }
+}
+
+pub(crate) const HEAD: &str = "\
+workload                 | who     | acquire p50, us | acquire p99, us | release p50, us |     cycles/s     |  cpu/cycle, us";
+
+/// A line for each contestant.
+pub(crate) fn print(workload: &Workload, contestants: &[Contestant], measured: &[Vec<Figures>]) {
+    let columns: [fn(&Figures) -> f64; 5] =
+        [|it| it.acquire, |it| it.acquire_p99, |it| it.release, |it| it.rate, |it| it.cpu];
+    let medians = |rounds: &[Figures]| {
+        columns.map(|column| {
+            quantile(&mut rounds.iter().map(column).collect::<Vec<_>>(), 50).unwrap_or(f64::NAN)
+        })
+    };
+    let floor = contestants.iter().position(|contestant| contestant.kind() == Kind::Floor);
+    let floor = floor.and_then(|floor| measured.get(floor)).map(|rounds| medians(rounds));
+    for (contestant, rounds) in contestants.iter().zip(measured) {
+        let medians = medians(rounds);
+        let cells = medians
+            .iter()
+            .zip(floor.unwrap_or([f64::NAN; 5]))
+            .map(|(figure, floor)| format!("{figure:>8.0} ({:>5.2})", figure / floor));
+        let cells: Vec<String> = cells.collect();
+        println!("{:<24} | {:<7} | {}", workload.name, contestant.kind().name(), cells.join(" | "));
+    }
+}
+
+/// The value that so many percent do not exceed.
+fn quantile(values: &mut [f64], percent: usize) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    values.get((values.len() * percent / 100).min(values.len().saturating_sub(1))).copied()
+}
+
+fn micros(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_values_that_occur() {
+        let mut values: Vec<f64> = (1..=100).rev().map(f64::from).collect();
+        assert_eq!(quantile(&mut values, 50), Some(51.0));
+        assert_eq!(quantile(&mut values, 99), Some(100.0));
+        assert_eq!(quantile(&mut [7.0], 99), Some(7.0));
+        assert_eq!(quantile(&mut [], 50), None);
+    }
+}
