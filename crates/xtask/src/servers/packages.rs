@@ -6,11 +6,11 @@ use crate::cargo::{execute, output};
 
 /// Brings the lists of what the package mirror has up to date.
 pub(super) fn update_lists() -> Result<(), String> {
-    run("apt-get update -q").ok_or("run `apt-get update` as root first")?
+    run("apt knows no Debian mirror yet", "apt-get update -q").ok_or("run `apt-get update` as root first")?
 }
 
-/// Runs a script of the shell as root. `None` if there is no apt-get, or no way to become root.
-pub(super) fn run(script: &str) -> Option<Result<(), String>> {
+/// Says why, and runs a script of the shell as root. `None` if there is no apt-get, or no way to become root.
+pub(super) fn run(reason: &str, script: &str) -> Option<Result<(), String>> {
     if !succeeds(Command::new("apt-get").arg("--version")) {
         return None;
     }
@@ -24,6 +24,7 @@ pub(super) fn run(script: &str) -> Option<Result<(), String>> {
     } else {
         return None;
     };
+    println!("{reason}; helping with apt-get");
     Some(execute(command.args(["-c", script])))
 }
 

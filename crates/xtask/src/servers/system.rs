@@ -38,8 +38,7 @@ fn install(reason: &str) -> Result<(), String> {
     if env::var_os(PROGRAM_VARIABLE).is_some() {
         return Err(format!("{PROGRAM_VARIABLE} does not name a Redis server: {reason}"));
     }
-    println!("{reason}; installing it with apt-get");
-    match packages::run(INSTALL) {
+    match packages::run(reason, INSTALL) {
         Some(installed) => installed.map_err(|error| format!("{error}\n{ADVICE}")),
         None => Err(format!("{reason}\n{ADVICE}")),
     }

@@ -75,8 +75,7 @@ impl Wheel {
 /// Makes sure that there is a `pip`: installs it where that needs no password.
 fn provide_pip(python: &Path) -> Result<(), String> {
     let Err(reason) = find_pip(python) else { return Ok(()) };
-    println!("{reason}; installing it with apt-get");
-    packages::run(INSTALL).unwrap_or(Err(reason)).and_then(|()| find_pip(python)).map_err(|reason| {
+    packages::run(&reason, INSTALL).unwrap_or(Err(reason)).and_then(|()| find_pip(python)).map_err(|reason| {
         format!(
             "servers are fetched with Python's pip\n{reason}\nInstall it (Debian, Ubuntu: `apt-get install \
              python3-pip`; Fedora: `dnf install python3-pip`)."
