@@ -1,6 +1,7 @@
 //! The tests that depend on the server, on several servers.
 
 use super::bench::Bench;
+use crate::cargo::{cargo, execute};
 use crate::servers::{self, Entry, Program};
 use crate::steps::Steps;
 
@@ -12,6 +13,7 @@ const TESTS: [&[&str]; 4] = [
     &[
         "-p",
         "redlock-tokio",
+        "--no-fail-fast",
         "--test",
         "real_servers",
         "--test",
@@ -52,6 +54,7 @@ pub(super) fn run(entries: &[&'static Entry], long: bool) -> Result<(), String> 
             }
         }
     }
+    steps.run("build", build)?;
     for (name, program) in programs {
         let tested = steps.run(&format!("{} ({name})", program.version), || run_on(&program, long));
         if let Err(reason) = &tested {
@@ -73,10 +76,16 @@ pub(super) fn run(entries: &[&'static Entry], long: bool) -> Result<(), String> 
     }
 }
 
-/// Runs the tests on one server.
+/// Runs the tests on one server: all of them, so that it is known what else fails there.
 pub(super) fn run_on(program: &Program, long: bool) -> Result<(), String> {
     let bench = Bench::new(Some(program.path.clone()), long)?;
-    TESTS.iter().try_for_each(|tests| bench.test(tests))
+    let failures: Vec<String> = TESTS.iter().filter_map(|tests| bench.test(tests).err()).collect();
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("; ")) }
+}
+
+/// Builds the tests, so that it is not the first server that seems slow.
+fn build() -> Result<(), String> {
+    TESTS.iter().try_for_each(|tests| execute(cargo(&["test", "--locked", "--no-run"]).args(*tests)))
 }
 
 /// Name, version and outcome of each, in the order in which they were asked for.
