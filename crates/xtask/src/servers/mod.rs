@@ -65,8 +65,8 @@ pub(crate) fn run(entries: &[&Entry]) -> Result<(), String> {
     ))
 }
 
-/// Name, version and path, or why there is none.
-fn table(obtained: &[(&str, Result<Program, String>)]) -> String {
+/// Name, version and path of each.
+pub(crate) fn table(obtained: &[(&str, Result<Program, String>)]) -> String {
     let lines = obtained.iter().map(|(name, outcome)| match outcome {
         Ok(program) => format!("{name:<11} {:<13} {}", program.version, program.path.display()),
         Err(_) => format!("{name:<11} {:<13} see below", "NOT TO BE HAD"),

@@ -25,8 +25,7 @@ impl Bench {
     /// Runs tests, and waits until their servers have ended.
     pub(super) fn test(&self, arguments: &[&str]) -> Result<(), String> {
         let outcome = execute(&mut self.command(arguments));
-        // Also after a failure: others may use the same directory.
-        outcome.and(await_servers_gone(&self.scratch.0))
+        outcome.and_then(|()| await_servers_gone(&self.scratch.0))
     }
 
     fn command(&self, arguments: &[&str]) -> Command {

@@ -32,6 +32,16 @@ const TESTS: [&[&str]; 4] = [
 const WHAT: &str = "the harness; the model of a server; the suite through tokio, nodes of the user's, clusters, \
                     clocks that jump; redlock check and status";
 
+/// What came of one server.
+#[derive(Debug, PartialEq, Eq)]
+enum Outcome {
+    /// With this version.
+    Passed(String),
+    Failed(String),
+    /// It could not be had, for this reason.
+    NotRun(String),
+}
+
 /// Runs the tests on each of the servers, and sums up. A failure on one does not keep the others from being
 /// tested.
 pub(super) fn run(entries: &[&'static Entry], long: bool) -> Result<(), String> {
@@ -39,40 +49,40 @@ pub(super) fn run(entries: &[&'static Entry], long: bool) -> Result<(), String> 
         return Err("--servers starts servers of its own: unset REDLOCK_REDIS_ADDRS".to_owned());
     }
     let mut steps = Steps::new();
-    let mut outcomes = Vec::new();
-    let mut programs = Vec::new();
     println!("\n==== servers");
-    for entry in entries {
-        match entry.obtain() {
-            Ok(program) => {
-                println!("{:<11} {:<13} {}", entry.name, program.version, program.path.display());
-                programs.push((entry.name, program));
-            }
-            Err(reason) => {
-                println!("{reason}");
-                outcomes.push((entry.name, "NOT RUN".to_owned(), Err(first_line(&reason))));
-            }
-        }
-    }
+    let obtained: Vec<_> = entries.iter().map(|entry| (entry.name, entry.obtain())).collect();
+    println!("{}", servers::table(&obtained));
     steps.run("build", build)?;
-    for (name, program) in programs {
-        let tested = steps.run(&format!("{} ({name})", program.version), || run_on(&program, long));
-        if let Err(reason) = &tested {
-            println!("{reason}");
-        }
-        outcomes.push((name, program.version, tested));
-    }
+    let outcomes: Vec<_> =
+        obtained.into_iter().map(|(name, program)| (name, test(name, program, long, &mut steps))).collect();
 
     println!("\n==== summary");
     print!("{}", steps.summary());
     println!("run on each: {WHAT}");
-    println!("{}", table(entries, &outcomes));
-    match outcomes.iter().filter(|(_, _, outcome)| outcome.is_err()).count() {
+    print!("{}", table(&outcomes));
+    match outcomes.iter().filter(|(_, outcome)| !matches!(outcome, Outcome::Passed(_))).count() {
         0 => {
             println!("all passed");
             Ok(())
         }
         failed => Err(format!("{failed} of {} servers failed, or could not be had", entries.len())),
+    }
+}
+
+fn test(name: &str, program: Result<Program, String>, long: bool, steps: &mut Steps) -> Outcome {
+    let program = match program {
+        Ok(program) => program,
+        Err(reason) => {
+            println!("\n==== {name}: NOT RUN\n{reason}");
+            return Outcome::NotRun(reason.lines().next().unwrap_or_default().to_owned());
+        }
+    };
+    match steps.run(&format!("{} ({name})", program.version), || run_on(&program, long)) {
+        Ok(()) => Outcome::Passed(program.version),
+        Err(reason) => {
+            println!("{reason}");
+            Outcome::Failed(program.version)
+        }
     }
 }
 
@@ -88,19 +98,14 @@ fn build() -> Result<(), String> {
     TESTS.iter().try_for_each(|tests| execute(cargo(&["test", "--locked", "--no-run"]).args(*tests)))
 }
 
-/// Name, version and outcome of each, in the order in which they were asked for.
-fn table(entries: &[&Entry], outcomes: &[(&str, String, Result<(), String>)]) -> String {
-    let in_order = entries.iter().flat_map(|entry| outcomes.iter().filter(|(name, ..)| *name == entry.name));
-    let lines = in_order.map(|(name, version, outcome)| {
-        let outcome =
-            outcome.as_ref().map_or_else(|reason| format!("FAILED, {reason}"), |()| "passed".to_owned());
-        format!("{name:<11} {version:<13} {outcome}")
+/// A line for each server.
+fn table(outcomes: &[(&str, Outcome)]) -> String {
+    let lines = outcomes.iter().map(|(name, outcome)| match outcome {
+        Outcome::Passed(version) => format!("{name:<11} {version:<13} passed\n"),
+        Outcome::Failed(version) => format!("{name:<11} {version:<13} FAILED, see above\n"),
+        Outcome::NotRun(reason) => format!("{name:<11} NOT RUN, {reason}\n"),
     });
-    lines.collect::<Vec<_>>().join("\n")
-}
-
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().to_owned()
+    lines.collect()
 }
 
 #[cfg(test)]
@@ -108,18 +113,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn outcomes_are_listed_as_they_were_asked_for() {
-        let entries = servers::select("redis-6.2,redis-7.0,valkey-9.1").unwrap();
+    fn outcomes_are_told_apart() {
         let outcomes = [
-            ("valkey-9.1", "NOT RUN".to_owned(), Err("no network".to_owned())),
-            ("redis-6.2", "Redis 6.2.14".to_owned(), Ok(())),
-            ("redis-7.0", "Redis 7.0.15".to_owned(), Err("one test".to_owned())),
+            ("redis-6.2", Outcome::Passed("Redis 6.2.14".to_owned())),
+            ("redis-7.0", Outcome::Failed("Redis 7.0.15".to_owned())),
+            ("valkey-9.1", Outcome::NotRun("no network".to_owned())),
         ];
         assert_eq!(
-            table(&entries, &outcomes),
+            table(&outcomes),
             "redis-6.2   Redis 6.2.14  passed\n\
-             redis-7.0   Redis 7.0.15  FAILED, one test\n\
-             valkey-9.1  NOT RUN       FAILED, no network"
+             redis-7.0   Redis 7.0.15  FAILED, see above\n\
+             valkey-9.1  NOT RUN, no network\n"
         );
+    }
+
+    #[test]
+    fn a_server_that_is_missing_is_not_tested() {
+        let mut steps = Steps::new();
+        let outcome = test("valkey-9.1", Err("no network\nand so on".to_owned()), false, &mut steps);
+        assert_eq!(outcome, Outcome::NotRun("no network".to_owned()));
     }
 }
