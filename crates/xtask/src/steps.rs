@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub(crate) struct Steps {
     started: Instant,
-    done: Vec<(&'static str, Duration)>,
+    done: Vec<(String, Duration)>,
 }
 
 impl Steps {
@@ -17,7 +17,7 @@ impl Steps {
     /// Runs a step. Its failure ends the run: the message names the step.
     pub(crate) fn run<T>(
         &mut self,
-        name: &'static str,
+        name: &str,
         step: impl FnOnce() -> Result<T, String>,
     ) -> Result<T, String> {
         println!("\n==== {name}");
@@ -27,7 +27,7 @@ impl Steps {
         match outcome {
             Ok(result) => {
                 println!("==== {name}: ok, {}", seconds(taken));
-                self.done.push((name, taken));
+                self.done.push((name.to_owned(), taken));
                 Ok(result)
             }
             Err(reason) => {
@@ -39,7 +39,7 @@ impl Steps {
 
     /// A line for each step, and the sum.
     pub(crate) fn summary(&self) -> String {
-        let total = [("total", self.started.elapsed())];
+        let total = [("total".to_owned(), self.started.elapsed())];
         let lines = self.done.iter().chain(&total);
         lines.map(|(name, taken)| format!("{:>10}  {name}\n", seconds(*taken))).collect()
     }

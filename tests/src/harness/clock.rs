@@ -1,7 +1,7 @@
-//! The one place of the harness that reads the clock.
+//! The one place of the harness that reads clocks.
 
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// How often a condition is looked at again.
 const POLL: Duration = Duration::from_millis(5);
@@ -44,6 +44,13 @@ pub fn wait_until(what: &str, limit: Duration, mut condition: impl FnMut() -> bo
 #[allow(clippy::disallowed_methods, reason = "the harness watches real servers in real time")]
 pub(super) fn now() -> Instant {
     Instant::now()
+}
+
+/// What the system's wall clock shows, in microseconds.
+#[allow(clippy::disallowed_methods, reason = "the clocks of servers are compared with it")]
+pub(super) fn wall_clock_micros() -> i64 {
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since_1970.as_micros()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

@@ -77,8 +77,7 @@ impl Primary {
     }
 
     /// How often a command was executed since the server's start, by whomever, refused calls included. The
-    /// calls of this harness count too: [`get`](Self::get) is a `get`. Subcommands are written
-    /// `client|pause`.
+    /// calls of this harness count too: [`get`](Self::get) is a `get`.
     pub fn command_calls(&self, name: &str) -> u64 {
         let Some(statistics) = self.info(&format!("cmdstat_{}", name.to_ascii_lowercase())) else { return 0 };
         calls_of(&statistics).unwrap_or_else(|| panic!("no number of calls in {statistics:?}"))

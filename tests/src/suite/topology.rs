@@ -5,7 +5,7 @@ use redlock_driver::{Config, Manager};
 
 use super::Adapter;
 use super::support::{ms, redlock, urls};
-use crate::harness::{FakeServer, Server, Stopwatch, may_own_servers, unused_address};
+use crate::harness::{Cluster, FakeServer, Server, Stopwatch, may_own_servers, unused_address};
 
 fn kinds(report: &TopologyReport) -> Vec<&FindingKind> {
     report.findings.iter().map(|finding| &finding.kind).collect()
@@ -55,33 +55,16 @@ pub async fn shards_of_one_cluster_are_found<R: Adapter>() {
     if !may_own_servers() {
         return;
     }
-    let shard = || Server::builder().appendonly(true).arg("--cluster-enabled", "yes").start();
-    let shards = [shard(), shard(), shard()];
-    for (index, shard) in shards.iter().enumerate() {
-        let slots = [0, 5_461, 10_923, 16_384];
-        let mut connection = shard.connection();
-        let range = (slots[index], slots[index + 1] - 1);
-        redis::cmd("CLUSTER").arg("ADDSLOTSRANGE").arg(range).exec(&mut connection).unwrap();
-        if index > 0 {
-            let first = ("127.0.0.1", shards[0].port());
-            redis::cmd("CLUSTER").arg("MEET").arg(first).exec(&mut connection).unwrap();
-        }
-    }
-    super::support::eventually::<R>("the cluster is whole", ms(15_000), || {
-        shards.iter().all(|shard| {
-            let info: String = redis::cmd("CLUSTER").arg("INFO").query(&mut shard.connection()).unwrap();
-            info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:3")
-        })
-    })
-    .await;
+    let cluster = Cluster::start();
+    let shards = cluster.shards();
 
-    let report = redlock::<R, _>(urls(&shards), Config::default()).verify(ms(2_000)).await.unwrap();
+    let report = redlock::<R, _>(urls(shards), Config::default()).verify(ms(2_000)).await.unwrap();
     assert_eq!(report.worst(), Some(Severity::Error));
     let finding = report.findings.iter().find(|finding| finding.kind == FindingKind::SameCluster).unwrap();
     let names: Vec<&str> = finding.nodes.iter().map(AsRef::as_ref).collect();
-    assert_eq!(names, shards.each_ref().map(|shard| shard.address()));
+    assert_eq!(names, shards.iter().map(|shard| shard.address()).collect::<Vec<_>>());
     // And a lease on them fails with an answer that says why.
-    let lock = redlock::<R, _>(urls(&shards), Config::default()).lock("elsewhere");
+    let lock = redlock::<R, _>(urls(shards), Config::default()).lock("elsewhere");
     let said = lock.try_acquire().await.unwrap_err().to_string();
     assert!(said.contains("MOVED") && said.contains("as one logical node"), "{said}");
 }

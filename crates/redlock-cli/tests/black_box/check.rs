@@ -51,12 +51,12 @@ fn replicas_the_same_server_twice_and_too_few_reachable_nodes_are_errors() {
         return;
     }
     let primary = durable();
-    let (host, port) = primary.address().rsplit_once(':').unwrap();
-    let replica = Server::builder().appendonly(true).arg("--replicaof", &format!("{host} {port}")).start();
+    let replica = durable();
+    replica.follow(&primary);
     let other = durable();
     let urls = [
         primary.url(),
-        format!("redis://localhost:{port}/"),
+        format!("redis://localhost:{}/", primary.port()),
         replica.url(),
         format!("redis://{}/", unused_address()),
         other.url(),

@@ -275,14 +275,15 @@ impl Server {
         self.ask::<()>(cmd("CLIENT").arg("PAUSE").arg(millis(duration)).arg("ALL"));
     }
 
-    /// Sets its wall clock to the system's plus this many milliseconds, at once. What the harness and clients
-    /// call time stays as it is, and so do the server's timers.
+    /// Sets its wall clock to the system's plus this many milliseconds, and waits until it shows that. What the
+    /// harness and clients call time stays as it is, and so do the server's timers.
     ///
     /// # Panics
-    /// When the server was built without a [clock of its own](ServerBuilder::clock).
+    /// When the server was built without a [clock of its own](ServerBuilder::clock), or does not answer.
     #[track_caller]
     pub fn shift_clock(&self, millis: i64) {
         self.clock.as_ref().expect("a server with a clock of its own").set(millis);
+        wait_until("the server sees its new time", START_LIMIT, || clock::is_ahead_by(self, millis));
     }
 
     /// Changes a setting of the running server. [`restart`](Self::restart) forgets it.
