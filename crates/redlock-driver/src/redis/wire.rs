@@ -11,6 +11,7 @@ use redlock_core::{Cause, Command, Fault, Reply, ServerError, Token};
 
 use super::backlog::{Backlog, Entry};
 use super::cut::Cut;
+use super::dialect::{Dialect, Form, Refusal};
 use super::fault::{self, Damage};
 use super::{Connection, lock, lower, reply};
 
@@ -21,17 +22,19 @@ pub(crate) struct Wire<C> {
     connection: C,
     generation: u64,
     answered: AtomicBool,
+    dialect: Arc<Dialect>,
     backlog: Mutex<Backlog>,
     cut: Cut,
 }
 
 impl<C: Connection> Wire<C> {
-    /// `generation` tells the connections of one node apart.
-    pub(crate) fn new(connection: C, generation: u64) -> Self {
+    /// `generation` tells the connections of one node apart, which share what is known of its `dialect`.
+    pub(crate) fn new(connection: C, generation: u64, dialect: Arc<Dialect>) -> Self {
         Self {
             connection,
             generation,
             answered: AtomicBool::new(false),
+            dialect,
             backlog: Mutex::default(),
             cut: Cut::new(),
         }
@@ -110,16 +113,53 @@ impl<C: Connection> Ticket<C> {
     /// Sends the command, when first polled, and waits for its answer without limit. Dropping the
     /// future forgets the command.
     pub(crate) async fn carry_out(self, command: Command) -> Answer {
-        let mut answer = self.call(lower::lower(&command)).await;
-        if matches!(&answer.reply, Ok(Reply::Error(error)) if error.code() == "NOSCRIPT")
-            && lock(&self.wire.backlog).wants(&self.entry)
-            && let Some(in_full) = lower::in_full(&command)
-        {
-            // Nothing ran, so this is the one case in which a command may be sent once more.
-            answer = self.call(in_full).await;
-        }
+        let mut answer = self.in_some_form(&command).await;
         if let Ok(Reply::Error(error)) = &mut answer.reply {
             withhold(error, command.intent.token());
+        }
+        answer
+    }
+
+    /// Sends the command in the form that is known to be good, and as long as it is refused, in the others.
+    /// Of refusals the most telling one is the answer.
+    async fn in_some_form(&self, command: &Command) -> Answer {
+        let dialect = &self.wire.dialect;
+        let (first, others) = dialect.forms(&command.intent);
+        let mut answer = self.in_form(command, first).await;
+        let Some(mut refusal) = Refusal::of(first, &answer.reply) else {
+            dialect.learn(&command.intent, first, &answer.reply);
+            return answer;
+        };
+        for form in others {
+            // Nothing ran, so the command may be sent once more.
+            let next = self.in_form(command, form).await;
+            match Refusal::of(form, &next.reply) {
+                None => {
+                    // What a server takes at its memory limit is not what it takes best.
+                    if refusal != Refusal::Full {
+                        dialect.learn(&command.intent, form, &next.reply);
+                    }
+                    return next;
+                }
+                Some(another) if another >= refusal => (refusal, answer) = (another, next),
+                Some(_) => {}
+            }
+        }
+        answer
+    }
+
+    async fn in_form(&self, command: &Command, form: Form) -> Answer {
+        let mut answer = self.call(lower::lower(command, form)).await;
+        if form == Form::Script
+            && matches!(&answer.reply, Ok(Reply::Error(error)) if error.code() == "NOSCRIPT")
+            && lock(&self.wire.backlog).wants(&self.entry)
+            && let Some(in_full) = lower::in_full(command)
+        {
+            // Nothing ran here either.
+            answer = self.call(in_full).await;
+        }
+        if form == Form::SetIfEq {
+            answer.reply = answer.reply.map(reply::of_set_if_equal);
         }
         answer
     }
