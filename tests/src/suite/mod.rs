@@ -26,6 +26,7 @@ pub mod broken_network;
 pub mod broken_node;
 pub mod cancel;
 pub mod cluster;
+pub mod compare;
 pub mod connection;
 pub mod exclusion;
 pub mod hostile;
@@ -94,6 +95,18 @@ macro_rules! suite {
                 an_acquire_dropped_at_any_poll_leaves_no_key,
                 leases_dropped_in_a_burst_leave_no_key,
                 leases_dropped_outside_the_runtime_leave_no_key,
+            ]
+        }
+        $crate::suite! { @module $adapter, $block_on,
+            compare: [
+                scripts_may_be_forbidden_where_the_server_compares,
+                the_best_that_the_server_has_is_used,
+                what_is_not_ours_is_neither_extended_nor_deleted,
+                at_the_memory_limit_leases_go_on,
+                every_dialect_is_spoken_after_one_trial,
+                without_any_way_the_error_names_the_right,
+                after_a_failover_the_new_servers_commands_are_used,
+                nodes_of_one_set_may_differ,
             ]
         }
         $crate::suite! { @module $adapter, $block_on,
