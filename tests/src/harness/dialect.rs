@@ -38,9 +38,15 @@ impl Dialect {
         Self { scripts: false, ..self }
     }
 
-    /// Whether leases can be extended and released without scripts.
-    pub const fn compares(self) -> bool {
-        self.set_ifeq && (self.delifeq || self.delex)
+    /// Whether leases can be released without scripts.
+    pub const fn releases_by_comparing(self) -> bool {
+        self.delifeq || self.delex
+    }
+
+    /// Whether leases can be extended without scripts. Of the servers that have `SET IFEQ`, only those of which
+    /// we know that they survive it are sent it.
+    pub const fn extends_by_comparing(self) -> bool {
+        self.set_ifeq && self.delifeq
     }
 
     /// What a real server has, found out by trying on a key that is not there. Its owner may run scripts.
@@ -159,6 +165,7 @@ impl State {
                 if self.holds(key, held) { "+OK\r\n" } else { "$-1\r\n" }.to_owned()
             }
             ["SET", ..] => "-ERR syntax error\r\n".to_owned(),
+            ["DELIFEQ"] if delifeq => "-ERR wrong number of arguments for 'delifeq' command\r\n".to_owned(),
             ["DELIFEQ", key, token] if delifeq => self.delete(key, token),
             ["DELEX", key, "IFEQ", token] if delex => self.delete(key, token),
             ["EVALSHA" | "EVAL", ..] if !scripts => {

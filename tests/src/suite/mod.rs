@@ -105,6 +105,7 @@ macro_rules! suite {
                 at_the_memory_limit_leases_go_on,
                 every_dialect_is_spoken_after_one_trial,
                 without_any_way_the_error_names_the_right,
+                a_server_survives_leases_that_come_and_go,
                 after_a_failover_the_new_servers_commands_are_used,
                 nodes_of_one_set_may_differ,
             ]

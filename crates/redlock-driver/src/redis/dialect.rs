@@ -4,7 +4,12 @@
 //! same command may follow in another form, on the same connection and within the same deadline. What is
 //! remembered is only with which form to begin: a memory that is out of date costs a round trip, never the
 //! answer. Versions are not asked for, since forks and proxies report whatever they like.
+//!
+//! One command is not just tried. `SET key token IFEQ token PX ttl` makes Redis 8.6.2 and 8.6.3 corrupt their
+//! memory and crash, within seconds where keys come and go. So it is sent only where `DELIFEQ` is known to be
+//! there, on the same connection: that is Valkey from 9.0 on, which does it right.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use redlock_core::{Fault, Intent, Reply};
@@ -15,12 +20,12 @@ use redlock_core::{Fault, Intent, Reply};
 pub(crate) enum Form {
     /// `SET key token NX PX ttl`.
     SetNx = 1,
-    /// `SET key token IFEQ token PX ttl`: Valkey 8.1, Redis 8.4. Without `GET`, with which the answer would
-    /// not tell whether the key was set.
+    /// `SET key token IFEQ token PX ttl`. Without `GET`, with which the answer would not tell whether the key
+    /// was set.
     SetIfEq,
-    /// `DELIFEQ key token`: Valkey 9.0.
+    /// `DELIFEQ key token`: Valkey from 9.0 on.
     DelIfEq,
-    /// `DELEX key IFEQ token`: Redis 8.4.
+    /// `DELEX key IFEQ token`: Redis from 8.4 on.
     DelEx,
     /// The script.
     Script,
@@ -32,14 +37,11 @@ impl Form {
         match intent {
             Intent::SetNxPx { .. } => &[Self::SetNx],
             Intent::FencedAcquire { .. } => &[Self::Script],
-            Intent::CompareAndDelete { .. } => &DELETES,
-            Intent::CompareAndPexpire { .. } => &EXTENDS,
+            Intent::CompareAndDelete { .. } => &[Self::DelIfEq, Self::DelEx, Self::Script],
+            Intent::CompareAndPexpire { .. } => &[Self::SetIfEq, Self::Script],
         }
     }
 }
-
-const DELETES: [Form; 3] = [Form::DelIfEq, Form::DelEx, Form::Script];
-const EXTENDS: [Form; 2] = [Form::SetIfEq, Form::Script];
 
 /// Why a server did not begin with a command. What comes later says more about what to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,73 +58,29 @@ impl Refusal {
     /// Whether this is the answer of a server that has not begun with the command, and might in another form.
     pub(crate) fn of(form: Form, reply: &Result<Reply, Fault>) -> Option<Self> {
         let Ok(Reply::Error(error)) = reply else { return None };
-        let says = |words: &str| {
-            error.message().get(..words.len()).is_some_and(|start| start.eq_ignore_ascii_case(words))
-        };
         match error.code() {
             "NOPERM" => Some(Self::Forbidden),
             "OOM" if form == Form::SetIfEq => Some(Self::Full),
-            "ERR" if says("unknown command") => Some(Self::Unknown),
-            "ERR" if form != Form::Script && says("syntax error") => Some(Self::Unknown),
+            "ERR" if begins(error.message(), "unknown command") => Some(Self::Unknown),
+            "ERR" if form != Form::Script && begins(error.message(), "syntax error") => Some(Self::Unknown),
             _ => None,
         }
     }
 }
 
-/// What is known of the server at a node. It belongs to the node, so that what one connection has taught is
-/// the first guess of the next.
-#[derive(Debug, Default)]
-pub(crate) struct Dialect {
-    delete: Guess,
-    extend: Guess,
+fn begins(message: &str, words: &str) -> bool {
+    message.get(..words.len()).is_some_and(|start| start.eq_ignore_ascii_case(words))
 }
 
-impl Dialect {
-    /// The most promising form of an intent, and the others in their order.
-    pub(crate) fn forms(&self, intent: &Intent) -> (Form, impl Iterator<Item = Form> + Send + use<>) {
-        let all = Form::of(intent);
-        let known = self.guess(intent).and_then(|guess| guess.get(all));
-        let first = known.or_else(|| all.first().copied()).unwrap_or(Form::Script);
-        (first, all.iter().copied().filter(move |form| *form != first))
-    }
-
-    /// Learns from the answer to a form that was not refused.
-    pub(crate) fn learn(&self, intent: &Intent, form: Form, reply: &Result<Reply, Fault>) {
-        let Some(guess) = self.guess(intent) else { return };
-        match reply {
-            Ok(Reply::Int(0 | 1)) => {
-                guess.set(form);
-                if form == Form::Script && matches!(intent, Intent::CompareAndPexpire { .. }) {
-                    // No server is known that compares when it deletes, but not when it sets.
-                    self.delete.set_if_none(Form::Script);
-                }
-            }
-            // A state of the server or of the network, which says nothing about the form.
-            Err(Fault::NotExecuted(_)) => {}
-            Ok(Reply::Error(error)) if matches!(error.clone().into_fault(intent), Fault::NotExecuted(_)) => {}
-            // Some proxies hang up on a command that they do not know, or answer in words of their own. That
-            // must not befall every command to come.
-            Ok(_) | Err(Fault::Unknown(_)) => guess.set_if_none(Form::Script),
-        }
-    }
-
-    const fn guess(&self, intent: &Intent) -> Option<&Guess> {
-        match intent {
-            Intent::CompareAndDelete { .. } => Some(&self.delete),
-            Intent::CompareAndPexpire { .. } => Some(&self.extend),
-            Intent::SetNxPx { .. } | Intent::FencedAcquire { .. } => None,
-        }
-    }
-}
-
-/// The form to begin with, if any is known to be good.
+/// The form of a delete that a node's server has taken. It belongs to the node, so that what one connection
+/// has taught is the first guess of the next.
 #[derive(Debug, Default)]
-struct Guess(AtomicU8);
+pub(crate) struct Habit(AtomicU8);
 
-impl Guess {
-    fn get(&self, all: &[Form]) -> Option<Form> {
-        let guessed = self.0.load(Ordering::Relaxed);
-        all.iter().copied().find(|form| *form as u8 == guessed)
+impl Habit {
+    fn get(&self) -> Option<Form> {
+        let number = self.0.load(Ordering::Relaxed);
+        [Form::DelIfEq, Form::DelEx, Form::Script].into_iter().find(|form| *form as u8 == number)
     }
 
     fn set(&self, form: Form) {
@@ -134,12 +92,105 @@ impl Guess {
 
     fn set_if_none(&self, form: Form) {
         // Whoever was faster knows more.
-        let _ = self.0.compare_exchange(NONE, form as u8, Ordering::Relaxed, Ordering::Relaxed);
+        let _ = self.0.compare_exchange(UNTOLD, form as u8, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 
-/// No form has this number.
-const NONE: u8 = 0;
+/// What is known of the server at the end of one connection.
+#[derive(Debug)]
+pub(crate) struct Dialect {
+    node: Arc<Habit>,
+    /// Whether `DELIFEQ` is there.
+    delifeq: AtomicU8,
+}
+
+impl Dialect {
+    /// Nothing is known yet but what earlier connections have taught.
+    pub(crate) const fn new(node: Arc<Habit>) -> Self {
+        Self { node, delifeq: AtomicU8::new(UNTOLD) }
+    }
+
+    /// The most promising form of an intent, and the others in their order.
+    pub(crate) fn forms(&self, intent: &Intent) -> (Form, impl Iterator<Item = Form> + Send + use<>) {
+        let all: &[Form] = match (intent, self.has_delifeq()) {
+            (Intent::CompareAndDelete { .. }, Some(false)) => &[Form::DelEx, Form::Script, Form::DelIfEq],
+            (Intent::CompareAndPexpire { .. }, Some(false)) => &[Form::Script, Form::SetIfEq],
+            _ => Form::of(intent),
+        };
+        let usual = match (intent, self.node.get()) {
+            (Intent::CompareAndDelete { .. }, habit) => habit,
+            (Intent::CompareAndPexpire { .. }, Some(Form::DelEx | Form::Script)) => {
+                // On the last connection there was no `DELIFEQ`, or we had no right to it.
+                self.has_delifeq().is_none().then_some(Form::Script)
+            }
+            _ => None,
+        };
+        let first = usual.or_else(|| all.first().copied()).unwrap_or(Form::Script);
+        (first, all.iter().copied().filter(move |form| *form != first))
+    }
+
+    /// Whether `DELIFEQ` is known to be there, or not to be; and so whether [`Form::SetIfEq`] may be sent.
+    pub(crate) fn has_delifeq(&self) -> Option<bool> {
+        match self.delifeq.load(Ordering::Relaxed) {
+            THERE => Some(true),
+            MISSING => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Learns from the answer to `DELIFEQ` without any arguments, which is asked for nothing but to be known.
+    pub(crate) fn learn_from_probe(&self, reply: &Result<Reply, Fault>) {
+        match reply {
+            Ok(Reply::Error(error)) if error.code() == "ERR" => {
+                if begins(error.message(), "wrong number of arguments") {
+                    self.tell(THERE);
+                } else if begins(error.message(), "unknown command") {
+                    self.tell(MISSING);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Learns from the answer to a form.
+    pub(crate) fn learn(&self, intent: &Intent, form: Form, reply: &Result<Reply, Fault>) {
+        if reply.is_err() {
+            // There may be another server at the end of the connection from now on.
+            self.tell(UNTOLD);
+        }
+        let refusal = Refusal::of(form, reply);
+        if form == Form::DelIfEq {
+            match (refusal, reply) {
+                (Some(Refusal::Unknown), _) => self.tell(MISSING),
+                (None, Ok(Reply::Int(0 | 1))) => self.tell(THERE),
+                _ => {}
+            }
+        }
+        if refusal.is_some() || !matches!(intent, Intent::CompareAndDelete { .. }) {
+            return;
+        }
+        match reply {
+            Ok(Reply::Int(0 | 1)) => self.node.set(form),
+            // A state of the server or of the network, which says nothing about the form.
+            Err(Fault::NotExecuted(_)) => {}
+            Ok(Reply::Error(error)) if matches!(error.clone().into_fault(intent), Fault::NotExecuted(_)) => {}
+            // Some proxies hang up on a command that they do not know, or answer in words of their own. That
+            // must not befall every delete to come.
+            Ok(_) | Err(Fault::Unknown(_)) => self.node.set_if_none(Form::Script),
+        }
+    }
+
+    fn tell(&self, what: u8) {
+        if self.delifeq.load(Ordering::Relaxed) != what {
+            self.delifeq.store(what, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Nobody has said anything. No form has this number.
+const UNTOLD: u8 = 0;
+const THERE: u8 = 1;
+const MISSING: u8 = 2;
 
 #[cfg(test)]
 mod tests {
@@ -186,31 +237,38 @@ mod tests {
         assert_eq!(Refusal::of(DelIfEq, &Err(Fault::Unknown(Cause::new(CauseKind::Timeout)))), None);
     }
 
+    fn first(dialect: &Dialect, intent: &Intent) -> Form {
+        dialect.forms(intent).0
+    }
+
+    fn lost() -> Result<Reply, Fault> {
+        Err(Fault::Unknown(Cause::new(CauseKind::Disconnected)))
+    }
+
     #[test]
     fn acquires_have_one_form() {
-        let dialect = Dialect::default();
+        let dialect = Dialect::new(Arc::default());
         for (command, form) in [(set(1, 0), Form::SetNx), (fenced(1, 0), Form::Script)] {
             dialect.learn(&command.intent, form, &Ok(Reply::Int(1)));
             let (first, mut others) = dialect.forms(&command.intent);
             assert_eq!((first, others.next()), (form, None));
         }
-        assert_eq!(dialect.forms(&delete(1, 0).intent).0, Form::DelIfEq, "nothing was learned of others");
+        assert_eq!(first(&dialect, &delete(1, 0).intent), Form::DelIfEq, "nothing was learned of others");
     }
 
     #[test]
-    fn every_form_is_tried_whatever_is_known() {
-        for command in [delete(1, 0), extend(1, 0)] {
-            let all = Form::of(&command.intent);
-            for known in all {
-                let dialect = Dialect::default();
-                dialect.learn(&command.intent, *known, &Ok(Reply::Int(0)));
-                let (first, others) = dialect.forms(&command.intent);
-                let mut tried: Vec<_> = std::iter::once(first).chain(others).collect();
-                assert_eq!(tried[0], *known);
-                tried.sort_unstable_by_key(|form| *form as u8);
-                let mut sorted = all.to_vec();
-                sorted.sort_unstable_by_key(|form| *form as u8);
-                assert_eq!(tried, sorted);
+    fn every_form_is_there_whatever_is_known() {
+        let (delete, extend) = (delete(1, 0).intent, extend(1, 0).intent);
+        for known in Form::of(&delete) {
+            let dialect = Dialect::new(Arc::default());
+            dialect.learn(&delete, *known, &Ok(Reply::Int(0)));
+            assert_eq!(first(&dialect, &delete), *known);
+            for intent in [&delete, &extend] {
+                let (first, others) = dialect.forms(intent);
+                let mut forms: Vec<_> = std::iter::once(first).chain(others).collect();
+                forms.sort_unstable_by_key(|form| *form as u8);
+                assert_eq!(forms.len(), Form::of(intent).len());
+                assert!(Form::of(intent).iter().all(|form| forms.contains(form)));
             }
         }
     }
@@ -218,16 +276,42 @@ mod tests {
     #[test]
     fn doubt_unseats_nothing_that_is_known() {
         let intent = delete(1, 0).intent;
-        let doubt = Err(Fault::Unknown(Cause::new(CauseKind::Disconnected)));
-        let dialect = Dialect::default();
+        let dialect = Dialect::new(Arc::default());
         dialect.learn(&intent, Form::DelIfEq, &Ok(Reply::Int(0)));
-        dialect.learn(&intent, Form::DelIfEq, &doubt);
-        assert_eq!(dialect.forms(&intent).0, Form::DelIfEq);
+        dialect.learn(&intent, Form::DelIfEq, &lost());
+        assert_eq!(first(&dialect, &intent), Form::DelIfEq);
 
-        let dialect = Dialect::default();
-        dialect.learn(&intent, Form::DelIfEq, &Err(Fault::NotExecuted(Cause::new(CauseKind::Disconnected))));
-        assert_eq!(dialect.forms(&intent).0, Form::DelIfEq);
-        dialect.learn(&intent, Form::DelIfEq, &doubt);
-        assert_eq!(dialect.forms(&intent).0, Form::Script);
+        let dialect = Dialect::new(Arc::default());
+        let unsent = Err(Fault::NotExecuted(Cause::new(CauseKind::Disconnected)));
+        dialect.learn(&intent, Form::DelIfEq, &unsent);
+        assert_eq!(first(&dialect, &intent), Form::DelIfEq);
+        dialect.learn(&intent, Form::DelIfEq, &lost());
+        assert_eq!(first(&dialect, &intent), Form::Script);
+    }
+
+    #[test]
+    fn delifeq_is_known_by_its_own_answers_and_on_its_own_connection() {
+        let (delete, extend) = (delete(1, 0).intent, extend(1, 0).intent);
+        let node = Arc::default();
+        let dialect = Dialect::new(Arc::clone(&node));
+        for (form, reply) in [
+            (Form::DelEx, Ok(Reply::Int(1))),
+            (Form::Script, Ok(Reply::Int(1))),
+            (Form::DelIfEq, Ok(Reply::Ok)),
+            (Form::DelIfEq, error("NOPERM", "no")),
+            (Form::DelIfEq, error("LOADING", "")),
+        ] {
+            dialect.learn(&delete, form, &reply);
+            assert_eq!(dialect.has_delifeq(), None, "{form:?} {reply:?}");
+        }
+        dialect.learn(&delete, Form::DelIfEq, &Ok(Reply::Int(0)));
+        assert_eq!((dialect.has_delifeq(), Dialect::new(node).has_delifeq()), (Some(true), None));
+        // Another server may have taken over behind a connection that looks after itself.
+        dialect.learn(&extend, Form::SetIfEq, &lost());
+        assert_eq!(dialect.has_delifeq(), None);
+        dialect.learn_from_probe(&error("ERR", "wrong number of arguments for 'delifeq' command"));
+        assert_eq!(dialect.has_delifeq(), Some(true));
+        dialect.learn_from_probe(&error("ERR", "unknown command 'DELIFEQ'"));
+        assert_eq!(dialect.has_delifeq(), Some(false));
     }
 }

@@ -1,5 +1,6 @@
 //! One connection, with what is unanswered on it.
 
+use std::iter::once;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,7 +12,7 @@ use redlock_core::{Cause, Command, Fault, Reply, ServerError, Token};
 
 use super::backlog::{Backlog, Entry};
 use super::cut::Cut;
-use super::dialect::{Dialect, Form, Refusal};
+use super::dialect::{Dialect, Form, Habit, Refusal};
 use super::fault::{self, Damage};
 use super::{Connection, lock, lower, reply};
 
@@ -22,19 +23,19 @@ pub(crate) struct Wire<C> {
     connection: C,
     generation: u64,
     answered: AtomicBool,
-    dialect: Arc<Dialect>,
+    dialect: Dialect,
     backlog: Mutex<Backlog>,
     cut: Cut,
 }
 
 impl<C: Connection> Wire<C> {
-    /// `generation` tells the connections of one node apart, which share what is known of its `dialect`.
-    pub(crate) fn new(connection: C, generation: u64, dialect: Arc<Dialect>) -> Self {
+    /// `generation` tells the connections of one node apart, whose `habit` they share.
+    pub(crate) fn new(connection: C, generation: u64, habit: Arc<Habit>) -> Self {
         Self {
             connection,
             generation,
             answered: AtomicBool::new(false),
-            dialect,
+            dialect: Dialect::new(habit),
             backlog: Mutex::default(),
             cut: Cut::new(),
         }
@@ -125,27 +126,33 @@ impl<C: Connection> Ticket<C> {
     async fn in_some_form(&self, command: &Command) -> Answer {
         let dialect = &self.wire.dialect;
         let (first, others) = dialect.forms(&command.intent);
-        let mut answer = self.in_form(command, first).await;
-        let Some(mut refusal) = Refusal::of(first, &answer.reply) else {
-            dialect.learn(&command.intent, first, &answer.reply);
-            return answer;
-        };
-        for form in others {
-            // Nothing ran, so the command may be sent once more.
-            let next = self.in_form(command, form).await;
-            match Refusal::of(form, &next.reply) {
-                None => {
-                    // What a server takes at its memory limit is not what it takes best.
-                    if refusal != Refusal::Full {
-                        dialect.learn(&command.intent, form, &next.reply);
-                    }
-                    return next;
-                }
-                Some(another) if another >= refusal => (refusal, answer) = (another, next),
-                Some(_) => {}
+        let mut refused: Option<(Refusal, Answer)> = None;
+        for form in once(first).chain(others) {
+            if form == Form::SetIfEq && !self.may_set_if_equal().await {
+                continue;
+            }
+            // After a refusal nothing ran, so the command may be sent once more.
+            let answer = self.in_form(command, form).await;
+            dialect.learn(&command.intent, form, &answer.reply);
+            let Some(refusal) = Refusal::of(form, &answer.reply) else { return answer };
+            if refused.as_ref().is_none_or(|(worst, _)| *worst <= refusal) {
+                refused = Some((refusal, answer));
             }
         }
-        answer
+        match refused {
+            Some((_, answer)) => answer,
+            None => self.in_form(command, Form::Script).await,
+        }
+    }
+
+    /// Whether the server is one that survives [`Form::SetIfEq`]. Asks it, if that is not known.
+    async fn may_set_if_equal(&self) -> bool {
+        let dialect = &self.wire.dialect;
+        if dialect.has_delifeq().is_none() {
+            let answer = self.call(redis::cmd("DELIFEQ")).await;
+            dialect.learn_from_probe(&answer.reply);
+        }
+        dialect.has_delifeq() == Some(true)
     }
 
     async fn in_form(&self, command: &Command, form: Form) -> Answer {

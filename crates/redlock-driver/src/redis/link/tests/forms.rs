@@ -30,6 +30,9 @@ impl Takes {
             "SET" if words[3] == "NX" => Value::Okay,
             "SET" if self.set_ifeq => Value::Okay,
             "SET" => said("ERR syntax error"),
+            "DELIFEQ" if self.delifeq && words.len() == 1 => {
+                said("ERR wrong number of arguments for 'delifeq' command")
+            }
             "DELIFEQ" if self.delifeq => Value::Int(1),
             "DELEX" if self.delex => Value::Int(1),
             "EVALSHA" if self.scripts => Value::Int(1),
@@ -72,52 +75,104 @@ pub(super) async fn done(
     calls
 }
 
+/// The calls of one command.
+type Calls = &'static [&'static str];
+
+/// One to come that has them all.
+const ALL: Takes = Takes { delex: true, ..VALKEY_9 };
+
 #[tokio::test(start_paused = true)]
 async fn every_server_is_spoken_to_in_its_own_way_and_looked_for_once() {
     let (delete, extend) = (delete(1, 1_000), extend(1, 1_000));
-    type Calls = &'static [&'static str];
-    let table: [(Takes, [Calls; 4]); 7] = [
-        (
-            OLD,
-            [
-                &["DELIFEQ 01", "DELEX 01", "EVALSHA 01"],
-                &["EVALSHA 01"],
-                &["SETIFEQ 01", "EVALSHA 01"],
-                &["EVALSHA 01"],
-            ],
-        ),
-        (
-            VALKEY_8_1,
-            [&["DELIFEQ 01", "DELEX 01", "EVALSHA 01"], &["EVALSHA 01"], &["SETIFEQ 01"], &["SETIFEQ 01"]],
-        ),
-        (VALKEY_9, [&["DELIFEQ 01"], &["DELIFEQ 01"], &["SETIFEQ 01"], &["SETIFEQ 01"]]),
-        (REDIS_8_4, [&["DELIFEQ 01", "DELEX 01"], &["DELEX 01"], &["SETIFEQ 01"], &["SETIFEQ 01"]]),
-        (VALKEY_9.without_scripts(), [&["DELIFEQ 01"], &["DELIFEQ 01"], &["SETIFEQ 01"], &["SETIFEQ 01"]]),
-        (
-            REDIS_8_4.without_scripts(),
-            [&["DELIFEQ 01", "DELEX 01"], &["DELEX 01"], &["SETIFEQ 01"], &["SETIFEQ 01"]],
-        ),
-        // One to come that has them all.
-        (
-            Takes { delex: true, ..VALKEY_9 },
-            [&["DELIFEQ 01"], &["DELIFEQ 01"], &["SETIFEQ 01"], &["SETIFEQ 01"]],
-        ),
+    let by_script: [Calls; 3] = [&["DELIFEQ 01", "DELEX 01", "EVALSHA 01"], &["EVALSHA 01"], &["EVALSHA 01"]];
+    let by_valkey: [Calls; 3] = [&["DELIFEQ 01"], &["DELIFEQ 01"], &["SETIFEQ 01"]];
+    let table: [(Takes, [Calls; 3]); 6] = [
+        (OLD, by_script),
+        (VALKEY_8_1, by_script),
+        (VALKEY_9, by_valkey),
+        (VALKEY_9.without_scripts(), by_valkey),
+        (ALL, by_valkey),
+        (REDIS_8_4, [&["DELIFEQ 01", "DELEX 01"], &["DELEX 01"], &["EVALSHA 01"]]),
     ];
-    for (takes, [first_delete, next_delete, first_extend, next_extend]) in table {
+    for (takes, [first_delete, next_delete, extends]) in table {
         let rig = rig([]);
         assert_eq!(done(&rig, 0, takes, &delete).await, first_delete, "{takes:?}");
         assert_eq!(done(&rig, 0, takes, &delete).await, next_delete, "{takes:?}");
-        assert_eq!(done(&rig, 0, takes, &extend).await, first_extend, "{takes:?}");
-        assert_eq!(done(&rig, 0, takes, &extend).await, next_extend, "{takes:?}");
+        assert_eq!(done(&rig, 0, takes, &extend).await, extends, "{takes:?}");
+        assert_eq!(done(&rig, 0, takes, &extend).await, extends, "{takes:?}");
         assert_eq!(rig.0.dialled(), 1);
     }
 }
 
+/// Before the first release an extension asks in a way that does nothing.
 #[tokio::test(start_paused = true)]
-async fn a_server_that_cannot_extend_by_comparing_is_not_expected_to_delete_so() {
+async fn an_extension_that_comes_first_asks_once() {
+    let (delete, extend) = (delete(1, 1_000), extend(1, 1_000));
+    let by_script: [Calls; 3] = [&["DELIFEQ -", "EVALSHA 01"], &["EVALSHA 01"], &["DELEX 01", "EVALSHA 01"]];
+    let by_valkey: [Calls; 3] = [&["DELIFEQ -", "SETIFEQ 01"], &["SETIFEQ 01"], &["DELIFEQ 01"]];
+    let table: [(Takes, [Calls; 3]); 6] = [
+        (OLD, by_script),
+        (VALKEY_8_1, by_script),
+        (VALKEY_9, by_valkey),
+        (VALKEY_9.without_scripts(), by_valkey),
+        (ALL, by_valkey),
+        (REDIS_8_4, [&["DELIFEQ -", "EVALSHA 01"], &["EVALSHA 01"], &["DELEX 01"]]),
+    ];
+    for (takes, [first_extend, next_extend, deletes]) in table {
+        let rig = rig([]);
+        assert_eq!(done(&rig, 0, takes, &extend).await, first_extend, "{takes:?}");
+        assert_eq!(done(&rig, 0, takes, &extend).await, next_extend, "{takes:?}");
+        assert_eq!(done(&rig, 0, takes, &delete).await, deletes, "{takes:?}");
+    }
+}
+
+/// There it would corrupt the server's memory.
+#[tokio::test(start_paused = true)]
+async fn a_server_without_delifeq_is_never_sent_a_set_if_equal() {
+    let (delete, extend) = (delete(1, 1_000), extend(1, 1_000));
+    for takes in [OLD, VALKEY_8_1, REDIS_8_4] {
+        for takes in [takes, takes.without_scripts()] {
+            for order in [[&delete, &extend, &extend], [&extend, &delete, &extend]] {
+                let rig = rig([]);
+                for command in order {
+                    let (reply, _) = ask(&rig, 0, takes, command).await;
+                    let refused = !takes.scripts && (command == &extend || !takes.delex);
+                    match reply {
+                        Ok(Reply::Error(error)) => assert!(refused && error.code() == "NOPERM", "{error:?}"),
+                        reply => assert!(!refused && reply == Ok(Reply::Int(1)), "{reply:?}"),
+                    }
+                }
+                let calls = rig.0.calls(0);
+                assert!(!calls.contains(&"SETIFEQ 01".to_owned()), "{takes:?}: {calls:?}");
+            }
+        }
+    }
+    // What was there on the last connection need not be there on this one.
     let rig = rig([]);
-    done(&rig, 0, OLD, &extend(1, 1_000)).await;
-    assert_eq!(done(&rig, 0, OLD, &delete(1, 1_000)).await, ["EVALSHA 01"]);
+    done(&rig, 0, VALKEY_9, &delete).await;
+    done(&rig, 0, VALKEY_9, &extend).await;
+    let lost = send(&rig.1, &set(2, 1_000)).await;
+    rig.0.hang_up(0);
+    settle().await;
+    lost.await.unwrap().unwrap_err();
+    assert_eq!(done(&rig, 1, REDIS_8_4, &extend).await, ["DELIFEQ -", "EVALSHA 01"]);
+}
+
+/// An answer that is no news leaves the script, and the question.
+#[tokio::test(start_paused = true)]
+async fn what_a_probe_does_not_tell_is_not_believed() {
+    for answer in
+        [said("LOADING"), said("NOPERM no"), said("ERR any"), Value::Int(0), Value::Okay, Value::Nil]
+    {
+        let rig = rig([]);
+        let sent = send(&rig.1, &extend(1, 1_000)).await;
+        rig.0.answer(0, 0, Ok(answer.clone()));
+        settle().await;
+        rig.0.answer(0, 1, Ok(Value::Int(1)));
+        assert_eq!(sent.await.unwrap(), Ok(Reply::Int(1)));
+        assert_eq!(rig.0.calls(0), ["DELIFEQ -", "EVALSHA 01"], "{answer:?}");
+        assert_eq!(done(&rig, 0, VALKEY_9, &extend(1, 1_000)).await, ["DELIFEQ -", "SETIFEQ 01"]);
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -125,13 +180,16 @@ async fn where_nothing_is_allowed_the_answer_names_the_right_and_nothing_is_reme
     let rig = rig([]);
     for takes in [OLD, VALKEY_8_1].map(Takes::without_scripts) {
         for _ in 0..2 {
-            let (reply, calls) = ask(&rig, 0, takes, &delete(1, 1_000)).await;
-            assert_eq!(calls, ["DELIFEQ 01", "DELEX 01", "EVALSHA 01"]);
+            let (reply, mut calls) = ask(&rig, 0, takes, &delete(1, 1_000)).await;
+            calls.sort();
+            assert_eq!(calls, ["DELEX 01", "DELIFEQ 01", "EVALSHA 01"]);
             let denied = "User u has no permissions to run the 'evalsha' command";
             assert_eq!(reply, Ok(Reply::Error(ServerError::new("NOPERM", denied))));
         }
     }
     // The right is granted.
+    let calls = done(&rig, 0, VALKEY_9.without_scripts(), &delete(1, 1_000)).await;
+    assert_eq!(calls, ["DELEX 01", "EVALSHA 01", "DELIFEQ 01"]);
     assert_eq!(done(&rig, 0, VALKEY_9.without_scripts(), &delete(1, 1_000)).await, ["DELIFEQ 01"]);
 }
 
@@ -141,23 +199,24 @@ async fn rights_that_change_are_noticed() {
     let (delete, extend) = (delete(1, 1_000), extend(1, 1_000));
     done(&rig, 0, OLD, &delete).await;
     done(&rig, 0, OLD, &extend).await;
-    let now = REDIS_8_4.without_scripts();
-    assert_eq!(done(&rig, 0, now, &delete).await, ["EVALSHA 01", "DELIFEQ 01", "DELEX 01"]);
-    assert_eq!(done(&rig, 0, now, &extend).await, ["EVALSHA 01", "SETIFEQ 01"]);
-    assert_eq!(done(&rig, 0, now, &delete).await, ["DELEX 01"]);
+    let now = VALKEY_9.without_scripts();
+    assert_eq!(done(&rig, 0, now, &delete).await, ["EVALSHA 01", "DELEX 01", "DELIFEQ 01"]);
+    assert_eq!(done(&rig, 0, now, &delete).await, ["DELIFEQ 01"]);
     assert_eq!(done(&rig, 0, now, &extend).await, ["SETIFEQ 01"]);
+    let now = REDIS_8_4.without_scripts();
+    assert_eq!(done(&rig, 0, now, &delete).await, ["DELIFEQ 01", "DELEX 01"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_next_connection_begins_with_what_is_known_and_falls_back() {
     let (delete, extend) = (delete(1, 1_000_000), extend(1, 1_000_000));
     // What the server takes before and after, and the first calls on the second connection.
-    type Calls = &'static [&'static str];
-    let table: [(Takes, Takes, Calls, Calls); 5] = [
-        (REDIS_8_4, REDIS_8_4, &["DELEX 01"], &["SETIFEQ 01"]),
+    let table: [(Takes, Takes, Calls, Calls); 6] = [
+        (REDIS_8_4, REDIS_8_4, &["DELEX 01"], &["EVALSHA 01"]),
         (OLD, OLD, &["EVALSHA 01"], &["EVALSHA 01"]),
-        (VALKEY_9, OLD, &["DELIFEQ 01", "DELEX 01", "EVALSHA 01"], &["SETIFEQ 01", "EVALSHA 01"]),
-        (VALKEY_9, VALKEY_8_1, &["DELIFEQ 01", "DELEX 01", "EVALSHA 01"], &["SETIFEQ 01"]),
+        (VALKEY_9, VALKEY_9, &["DELIFEQ 01"], &["SETIFEQ 01"]),
+        (VALKEY_9, OLD, &["DELIFEQ 01", "DELEX 01", "EVALSHA 01"], &["EVALSHA 01"]),
+        (VALKEY_9, VALKEY_8_1, &["DELIFEQ 01", "DELEX 01", "EVALSHA 01"], &["EVALSHA 01"]),
         (REDIS_8_4, VALKEY_9, &["DELEX 01", "DELIFEQ 01"], &["SETIFEQ 01"]),
     ];
     for (before, after, deletes, extends) in table {
@@ -172,6 +231,18 @@ async fn the_next_connection_begins_with_what_is_known_and_falls_back() {
         assert_eq!(done(&rig, 1, after, &extend).await, extends, "{before:?}, {after:?}");
         assert_eq!(rig.0.dialled(), 2);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn scripts_that_are_known_to_be_forbidden_are_not_asked_for_on_the_next_connection() {
+    let rig = rig([]);
+    let server = VALKEY_9.without_scripts();
+    done(&rig, 0, server, &delete(1, 1_000)).await;
+    let lost = send(&rig.1, &set(2, 1_000)).await;
+    rig.0.hang_up(0);
+    settle().await;
+    lost.await.unwrap().unwrap_err();
+    assert_eq!(done(&rig, 1, server, &extend(1, 1_000)).await, ["DELIFEQ -", "SETIFEQ 01"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -268,30 +339,23 @@ async fn what_is_known_to_work_is_kept_through_faults() {
 #[tokio::test(start_paused = true)]
 async fn at_the_memory_limit_a_script_extends() {
     let oom = || said("OOM command not allowed when used memory > 'maxmemory'.");
-    for known in [false, true] {
-        let rig = rig([]);
-        if known {
-            done(&rig, 0, VALKEY_9, &extend(1, 1_000)).await;
-        }
+    let rig = rig([]);
+    done(&rig, 0, VALKEY_9, &extend(1, 1_000)).await;
+    for (script, code) in [(Value::Int(1), None), (said("NOPERM no scripts"), Some("OOM"))] {
         let before = rig.0.calls(0).len();
         let sent = send(&rig.1, &extend(1, 1_000)).await;
         rig.0.answer(0, before, Ok(oom()));
         settle().await;
-        rig.0.answer(0, before + 1, Ok(Value::Int(1)));
-        assert_eq!(sent.await.unwrap(), Ok(Reply::Int(1)));
+        rig.0.answer(0, before + 1, Ok(script));
         assert_eq!(rig.0.calls(0)[before..], ["SETIFEQ 01", "EVALSHA 01"]);
+        match (sent.await.unwrap(), code) {
+            (Ok(Reply::Int(1)), None) => {}
+            // Without the right to scripts it is the memory that is in the way.
+            (Ok(Reply::Error(error)), Some(code)) => assert_eq!(error.code(), code),
+            (reply, _) => panic!("{reply:?}"),
+        }
         // That was no answer to what the server knows.
         assert_eq!(done(&rig, 0, VALKEY_9, &extend(1, 1_000)).await, ["SETIFEQ 01"]);
-        assert_eq!(done(&rig, 0, VALKEY_9, &delete(1, 1_000)).await, ["DELIFEQ 01"]);
-
-        // Without the right to scripts it is the memory that is in the way.
-        let before = rig.0.calls(0).len();
-        let sent = send(&rig.1, &extend(1, 1_000)).await;
-        rig.0.answer(0, before, Ok(oom()));
-        settle().await;
-        rig.0.answer(0, before + 1, Ok(said("NOPERM no scripts")));
-        let Ok(Reply::Error(error)) = sent.await.unwrap() else { panic!("an error") };
-        assert_eq!(error.code(), "OOM");
     }
 }
 

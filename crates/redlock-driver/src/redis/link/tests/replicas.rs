@@ -2,9 +2,9 @@
 
 use super::*;
 
-/// Sends an extension over this connection, and has it answered.
+/// Sends an acquire over this connection, and has it answered.
 async fn ask(bench: &Bench, link: &Arc<Link<Bench>>, connection: usize, answer: Value) -> Sent {
-    let sent = send(link, &extend(99, 1_000_000)).await;
+    let sent = send(link, &set(99, 1_000_000)).await;
     let calls = bench.calls(connection).len();
     assert!(bench.answer(connection, calls - 1, Ok(answer)));
     settle().await;
