@@ -172,6 +172,8 @@ macro_rules! suite {
         $crate::suite! { @module $adapter, $block_on,
             access: [
                 the_documented_rights_are_enough_and_all_are_needed,
+                the_rights_for_scripts_are_enough_everywhere,
+                without_scripts_the_documented_rights_are_enough_and_all_are_needed,
                 behind_sentinels_one_right_more_is_needed,
             ]
         }

@@ -83,6 +83,10 @@ impl Record {
             };
             return Played::Bytes(refusal.to_vec());
         }
+        if words.len() == 1 {
+            // Asked for without arguments, to be known.
+            return Played::Bytes(b"-ERR wrong number of arguments\r\n".to_vec());
+        }
         self.answers += 1;
         let right: &[u8] = match words.get(2) {
             Some(keys) if keys == b"2" => b"$2\r\n42\r\n",
