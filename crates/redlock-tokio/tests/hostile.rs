@@ -67,7 +67,7 @@ fn ten_thousand_malformed_answers() {
 
 /// Asks a server of its own until that has given its share of answers.
 async fn ask(seed: u64) -> (usize, Tally) {
-    let compares = seed % 2 == 0;
+    let compares = seed.is_multiple_of(2);
     let server = Hostile::start(seed, compares);
     let config = Config::builder()
         .ttl(Duration::from_secs(10))
