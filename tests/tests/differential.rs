@@ -2,7 +2,8 @@
 //! tell the same.
 //!
 //! The real server is reached through the driver, with its way of writing commands and reading answers, over
-//! a connection that blocks. So what is compared is what a lease would be told.
+//! a connection that blocks. So what is compared is what a lease would be told. A server that has commands which
+//! compare is asked through these and through scripts.
 //!
 //! [`MemoryNode`]: redlock_core::MemoryNode
 
@@ -16,7 +17,7 @@ mod differential {
     pub(crate) mod strategy;
 }
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use proptest::strategy::{Strategy, ValueTree};
@@ -25,18 +26,15 @@ use redlock_core::{Vote, interpret};
 
 use differential::model::Model;
 use differential::play::{Played, play};
-use differential::real::{Protocol, Real};
+use differential::real::Real;
 use differential::step::{ALL_WHATS, Key, Lifetime, Name, Step, Told, Value, What};
 use differential::strategy::{steps, steps_in_real_time};
-
-const PROTOCOLS: [Protocol; 2] = [Protocol::Resp2, Protocol::Resp3];
 
 /// Every intent on every state of the lock and of the counter.
 #[test]
 fn every_intent_on_every_state() {
     let values = || std::iter::once(None).chain(Value::all().map(Some));
-    for protocol in PROTOCOLS {
-        let real = Real::connect(protocol);
+    for real in Real::all() {
         for (lock, fence) in values().flat_map(|lock| values().map(move |fence| (lock.clone(), fence))) {
             for what in ALL_WHATS {
                 let set = |key, value: &Option<Value>| {
@@ -56,7 +54,7 @@ fn every_intent_on_every_state() {
                 ];
                 let steps: Vec<Step> = steps.into_iter().flatten().collect();
                 let played =
-                    play(&real, &steps).unwrap_or_else(|error| panic!("{protocol:?} {steps:?}: {error}"));
+                    play(&real, &steps).unwrap_or_else(|error| panic!("{}, {steps:?}: {error}", real.name));
                 assert_eq!(played, Played::ToTheEnd);
             }
         }
@@ -67,7 +65,7 @@ fn every_intent_on_every_state() {
 #[test]
 fn random_sequences() {
     let long = std::env::var_os("REDLOCK_LONG").is_some();
-    let servers = PROTOCOLS.map(Real::connect);
+    let servers = Real::all();
     runner(if long { 10_000 } else { 300 })
         .run(&steps(), |steps| {
             servers.iter().try_for_each(|real| match play(real, &steps)? {
@@ -111,10 +109,14 @@ fn random_sequences_meet_every_answer() {
 #[test]
 fn random_sequences_in_real_time() {
     let (to_the_end, in_doubt) = (Cell::new(0), Cell::new(0));
-    let real = Real::connect(Protocol::Resp3);
+    let servers = Real::all();
+    let mut turn = servers.iter().cycle();
+    let turn = RefCell::new(&mut turn);
     runner(24)
         .run(&steps_in_real_time(), |steps| {
-            let counter = match play(&real, &steps)? {
+            // One way after the other: every sequence takes its time.
+            let real = turn.borrow_mut().next().expect("it goes round");
+            let counter = match play(real, &steps)? {
                 Played::ToTheEnd => &to_the_end,
                 Played::InDoubt => &in_doubt,
             };
@@ -129,7 +131,7 @@ fn random_sequences_in_real_time() {
 /// Milliseconds are the server's grain: a key is there until its time and no longer.
 #[test]
 fn a_key_set_by_an_intent_ends_in_time() {
-    let real = Real::connect(Protocol::Resp2);
+    let servers = Real::all();
     let (a, carry_out) = (Key::A, |what, name| Step::CarryOut {
         lock: Key::A,
         fence: Key::B,
@@ -149,9 +151,12 @@ fn a_key_set_by_an_intent_ends_in_time() {
             carry_out(what, Name::Theirs),
             Step::Get(a),
         ];
-        // A machine that stands still for a moment spoils a try, not the test.
-        let played = (0..10).map(|_| play(&real, &steps).unwrap_or_else(|error| panic!("{error}")));
-        assert!(played.into_iter().any(|played| played == Played::ToTheEnd), "always too slow");
+        for real in &servers {
+            // A machine that stands still for a moment spoils a try, not the test.
+            let played =
+                (0..10).map(|_| play(real, &steps).unwrap_or_else(|error| panic!("{}: {error}", real.name)));
+            assert!(played.into_iter().any(|played| played == Played::ToTheEnd), "always too slow");
+        }
     }
 }
 

@@ -20,8 +20,8 @@ pub(super) enum Shape<'a> {
     Nil,
     Int(i64),
     Text(&'a [u8]),
-    /// An error, by its code word.
-    Error(Cow<'a, str>),
+    /// An error: its code word, and what follows.
+    Error(Cow<'a, str>, Cow<'a, str>),
     Other,
     /// Not an answer, or not all of one.
     Broken,
@@ -36,10 +36,11 @@ pub(super) enum Meaning {
     Unknown,
 }
 
-pub(super) fn meaning(shape: &Shape<'_>, intent: &Intent) -> Meaning {
+/// `set`: whether it answers a `SET` that is to extend, instead of a script.
+pub(super) fn meaning(shape: &Shape<'_>, intent: &Intent, set: bool) -> Meaning {
     let script = !matches!(intent, Intent::SetNxPx { .. });
     match (intent, shape) {
-        (_, Shape::Error(code)) => match &**code {
+        (_, Shape::Error(code, _)) => match &**code {
             "ASK" | "BUSY" | "CLUSTERDOWN" | "CROSSSLOT" | "LOADING" | "MASTERDOWN" | "MOVED" | "NOAUTH"
             | "NOPERM" | "NOSCRIPT" | "READONLY" | "TRYAGAIN" | "WRONGPASS" => Meaning::NotExecuted,
             "MISCONF" | "NOREPLICAS" | "OOM" | "WRONGTYPE" if !script => Meaning::NotExecuted,
@@ -48,6 +49,11 @@ pub(super) fn meaning(shape: &Shape<'_>, intent: &Intent) -> Meaning {
         (Intent::SetNxPx { .. }, Shape::Ok) => Meaning::Yes(None),
         (Intent::SetNxPx { .. }, Shape::Nil) => Meaning::No,
         (Intent::SetNxPx { .. }, _) => Meaning::Unknown,
+        (Intent::CompareAndPexpire { .. }, shape) if set => match shape {
+            Shape::Ok => Meaning::Yes(None),
+            Shape::Nil => Meaning::No,
+            _ => Meaning::Unknown,
+        },
         (_, Shape::Int(0)) => Meaning::No,
         (Intent::FencedAcquire { .. }, Shape::Int(number)) if *number > 0 => {
             Meaning::Yes(Some(number.unsigned_abs()))
@@ -59,6 +65,32 @@ pub(super) fn meaning(shape: &Shape<'_>, intent: &Intent) -> Meaning {
             Meaning::Yes(None)
         }
         _ => Meaning::Unknown,
+    }
+}
+
+/// What an error says about the command, by itself: that it was not begun with, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Says {
+    NoRight,
+    NoMemory,
+    NoSuchCommand,
+    NoSuchOption,
+    TooFewArguments,
+    NoScript,
+    Else,
+}
+
+pub(super) fn says(shape: &Shape<'_>) -> Says {
+    let Shape::Error(code, text) = shape else { return Says::Else };
+    let text = text.to_ascii_lowercase();
+    match &**code {
+        "NOPERM" => Says::NoRight,
+        "OOM" => Says::NoMemory,
+        "NOSCRIPT" => Says::NoScript,
+        "ERR" if text.starts_with("unknown command") => Says::NoSuchCommand,
+        "ERR" if text.starts_with("syntax error") => Says::NoSuchOption,
+        "ERR" if text.starts_with("wrong number of arguments") => Says::TooFewArguments,
+        _ => Says::Else,
     }
 }
 
@@ -152,8 +184,9 @@ fn number(text: &[u8]) -> Option<i64> {
 }
 
 fn error(line: &[u8]) -> Shape<'_> {
-    let code = line.split(|byte| *byte == b' ').next().unwrap_or_default();
-    Shape::Error(String::from_utf8_lossy(code))
+    let space = line.iter().position(|byte| *byte == b' ').unwrap_or(line.len());
+    let text = line.get(space + 1..).unwrap_or_default();
+    Shape::Error(String::from_utf8_lossy(&line[..space]), String::from_utf8_lossy(text))
 }
 
 /// Deeper than the parser goes.

@@ -9,6 +9,8 @@
 //! | a cluster of three shards | [`Cluster`] |
 //! | a network fault | a [`Relay`] in front of a node |
 //! | an error or an answer that a real server hardly ever gives | a [`FakeServer`] |
+//! | a server that has some compare commands, and not others | a [`Speaker`] |
+//! | what the server under test has of them | [`Dialect::of`] |
 //! | faults by chance, and the same ones again | [`Random`] |
 //! | a server whose clock can be set | [`ServerBuilder::clock`] |
 //! | an address where nobody listens | [`unused_address`] |
@@ -57,6 +59,7 @@
 
 mod clock;
 mod cluster;
+mod dialect;
 mod fake;
 mod nodes;
 mod ports;
@@ -69,6 +72,7 @@ mod server;
 
 pub use clock::{Stopwatch, wait_until};
 pub use cluster::Cluster;
+pub use dialect::{Dialect, Speaker};
 pub use fake::{FakeServer, Played};
 pub use nodes::{may_own_servers, own_servers, servers, shared_primaries, unique};
 pub use ports::unused_address;

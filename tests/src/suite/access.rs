@@ -7,18 +7,36 @@ use redlock_driver::{Config, Error, Manager, Node};
 
 use super::Adapter;
 use super::support::ms;
-use crate::harness::{Server, Watched, may_own_servers};
+use crate::harness::{Dialect, Server, Watched, may_own_servers};
 
 /// The page that says which rights those are.
 const PAGE: &str = include_str!("../../../docs/operations.md");
 
-/// The line of a configuration file in it.
-fn documented() -> &'static str {
-    let mut lines = PAGE.lines().filter(|line| line.starts_with("user locker "));
-    let line = lines.next().expect("docs/operations.md has the line of a user `locker`");
+/// The line of a configuration file in it for this user.
+fn documented(user: &str) -> &'static str {
+    let start = format!("user {user} ");
+    let mut lines = PAGE.lines().filter(|line| line.starts_with(&start));
+    let line = lines.next().unwrap_or_else(|| panic!("docs/operations.md has the line of a user `{user}`"));
     assert!(line.contains(" >PASSWORD ") && line.contains(" ~lock:* "), "{line}");
     assert_eq!(lines.next(), None, "only one such line");
     line
+}
+
+/// The right to the compare command of the server under test, if it has one, as the page names it.
+fn to_compare(dialect: Dialect) -> Option<&'static str> {
+    let valkey = after("on Valkey from 9.0 on: ACL SETUSER locker ");
+    let redis = after("on Redis from 8.4 on: ACL SETUSER locker ");
+    assert_eq!((valkey, redis), ("+delifeq", "+delex"));
+    match dialect {
+        Dialect { delifeq: true, .. } => Some(valkey),
+        Dialect { delex: true, .. } => Some(redis),
+        _ => None,
+    }
+}
+
+/// What the server under test has.
+fn dialect() -> Dialect {
+    Dialect::of(&Server::start())
 }
 
 /// A server with this user, and nobody else who could do anything.
@@ -29,9 +47,7 @@ fn server(line: &str) -> Server {
 
 /// Everything that a lease does, on a server that knows no script yet.
 async fn all_of_it<R: Adapter>(server: &Server, protocol: &str) -> Result<(), Error> {
-    let url = format!("redis://locker:hunter2@{}/?protocol={protocol}", server.address());
-    let config = Config::builder().ttl(ms(20_000)).attempts(1).build().unwrap();
-    let manager: Manager<R> = Manager::single(url, config).unwrap();
+    let manager = manager::<R>(server, "locker", protocol);
     let locks = [manager.lock("lock:plain"), manager.lock("lock:fenced").fencing("lock:fence")];
     for lock in locks {
         let lease = lock.acquire().await?;
@@ -44,11 +60,20 @@ async fn all_of_it<R: Adapter>(server: &Server, protocol: &str) -> Result<(), Er
     Ok(())
 }
 
+fn manager<R: Adapter>(server: &Server, user: &str, protocol: &str) -> Manager<R> {
+    let url = format!("redis://{user}:hunter2@{}/?protocol={protocol}", server.address());
+    Manager::single(url, Config::builder().ttl(ms(20_000)).attempts(1).build().unwrap()).unwrap()
+}
+
 pub async fn the_documented_rights_are_enough_and_all_are_needed<R: Adapter>() {
     if !may_own_servers() {
         return;
     }
-    let line = documented();
+    let dialect = dialect();
+    println!("the server has {dialect}");
+    let compare = to_compare(dialect);
+    let line = [documented("locker"), compare.unwrap_or_default()].join(" ");
+    let line = line.trim_end();
     for protocol in ["resp2", "resp3"] {
         let server = server(line);
         all_of_it::<R>(&server, protocol).await.unwrap();
@@ -56,22 +81,92 @@ pub async fn the_documented_rights_are_enough_and_all_are_needed<R: Adapter>() {
         assert!(denied.is_empty(), "{protocol}: {denied:?}");
     }
 
-    // One right less, and something fails.
+    // One right less, and something fails, where there is no other way.
     let rights: Vec<_> = line.split(' ').filter(|word| word.starts_with('+')).collect();
     assert!(rights.len() > 5, "{rights:?}");
     let server = server(line);
     for right in rights {
+        let spare = match right {
+            "+del" => dialect.releases_by_comparing(),
+            "+pexpire" => dialect.extends_by_comparing(),
+            right => compare == Some(right),
+        };
         let mut connection = server.connection();
         let change = |connection: &mut redis::Connection, rule: &str| {
             redis::cmd("ACL").arg("SETUSER").arg("locker").arg(rule).exec(connection).unwrap();
             redis::cmd("SCRIPT").arg("FLUSH").exec(connection).unwrap();
         };
         change(&mut connection, &right.replace('+', "-"));
-        let failed = all_of_it::<R>(&server, "resp2").await;
-        assert!(failed.is_err(), "{right} is not needed");
+        let outcome = all_of_it::<R>(&server, "resp2").await;
+        assert_eq!(outcome.is_ok(), spare, "without {right}: {outcome:?}");
         change(&mut connection, right);
         redis::cmd("DEL").arg("lock:plain").arg("lock:fenced").exec(&mut connection).unwrap();
         assert!(connection.check_connection());
+    }
+}
+
+/// The rights for any server are enough on those, too, that compare: these are asked once, say no, and are left
+/// alone.
+pub async fn the_rights_for_scripts_are_enough_everywhere<R: Adapter>() {
+    if !may_own_servers() {
+        return;
+    }
+    let server = server(documented("locker"));
+    let compare = to_compare(Dialect::of(&server));
+    let manager = manager::<R>(&server, "locker", "resp2");
+    for _ in 0..3 {
+        let lease = manager.lock("lock:plain").acquire().await.unwrap();
+        lease.extend(ms(30_000)).await.unwrap();
+        lease.release().await.unwrap();
+    }
+    let expected: Vec<_> = compare.iter().map(|right| right.trim_start_matches('+')).collect();
+    assert_eq!(denied(&server), expected);
+}
+
+pub async fn without_scripts_the_documented_rights_are_enough_and_all_are_needed<R: Adapter>() {
+    if !may_own_servers() {
+        return;
+    }
+    let dialect = dialect();
+    let documented = documented("unscripted");
+    assert!(documented.ends_with("-@all +set +delifeq"), "{documented}");
+    let Some(compare) = to_compare(dialect) else {
+        // Acquiring is all that works.
+        let server = server(documented.trim_end_matches(" +delifeq"));
+        let lease = manager::<R>(&server, "unscripted", "resp2").lock("lock:plain").acquire().await.unwrap();
+        for refused in [lease.extend(ms(30_000)).await, lease.release().await] {
+            let refused = refused.unwrap_err().to_string();
+            assert!(refused.contains("NOPERM"), "{refused}");
+        }
+        return;
+    };
+    let line = documented.replace("+delifeq", compare);
+    for protocol in ["resp2", "resp3"] {
+        let server = server(&line);
+        let manager = manager::<R>(&server, "unscripted", protocol);
+        for _ in 0..2 {
+            let lease = manager.lock("lock:plain").acquire().await.unwrap();
+            if dialect.extends_by_comparing() {
+                lease.extend(ms(30_000)).await.unwrap();
+            }
+            lease.release().await.unwrap();
+        }
+        let denied = denied(&server);
+        assert!(denied.is_empty() && server.keys().is_empty(), "{protocol}: {denied:?}");
+
+        // Neither can be spared.
+        let change = |rule: &str| {
+            let mut connection = server.connection();
+            redis::cmd("ACL").arg("SETUSER").arg("unscripted").arg(rule).exec(&mut connection).unwrap();
+        };
+        change("-set");
+        let refused = manager.lock("lock:plain").acquire().await.unwrap_err().to_string();
+        assert!(refused.contains("NOPERM"), "{refused}");
+        change("+set");
+        change(&compare.replace('+', "-"));
+        let lease = manager.lock("lock:plain").acquire().await.unwrap();
+        let refused = lease.release().await.unwrap_err().to_string();
+        assert!(refused.contains("NOPERM"), "{refused}");
     }
 }
 
@@ -86,7 +181,10 @@ pub async fn behind_sentinels_one_right_more_is_needed<R: Adapter>() {
     let set_user = |server: &Server, rules: Vec<String>| {
         redis::cmd("ACL").arg("SETUSER").arg("locker").arg(rules).exec(&mut server.connection()).unwrap();
     };
-    set_user(primary, rules(documented().strip_prefix("user locker ").unwrap()));
+    set_user(primary, rules(documented("locker").strip_prefix("user locker ").unwrap()));
+    if let Some(compare) = to_compare(Dialect::of(primary)) {
+        set_user(primary, rules(compare));
+    }
     set_user(watched.sentinel(), rules(after("on the sentinels: ACL SETUSER locker ")));
 
     let sentinel = format!("redis://locker:hunter2@{}", watched.sentinel().address());

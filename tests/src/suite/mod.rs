@@ -26,6 +26,7 @@ pub mod broken_network;
 pub mod broken_node;
 pub mod cancel;
 pub mod cluster;
+pub mod compare;
 pub mod connection;
 pub mod exclusion;
 pub mod hostile;
@@ -98,6 +99,19 @@ macro_rules! suite {
             ]
         }
         $crate::suite! { @module $adapter, $block_on,
+            compare: [
+                scripts_may_be_forbidden_where_the_server_compares,
+                the_best_that_the_server_has_is_used,
+                what_is_not_ours_is_neither_extended_nor_deleted,
+                at_the_memory_limit_leases_go_on,
+                every_dialect_is_spoken_after_one_trial,
+                without_any_way_the_error_names_the_right,
+                a_server_survives_leases_that_come_and_go,
+                after_a_failover_the_new_servers_commands_are_used,
+                nodes_of_one_set_may_differ,
+            ]
+        }
+        $crate::suite! { @module $adapter, $block_on,
             connection: [
                 a_set_that_timed_out_is_taken_back_when_it_runs,
                 held_back_bytes_leave_no_key,
@@ -159,6 +173,8 @@ macro_rules! suite {
         $crate::suite! { @module $adapter, $block_on,
             access: [
                 the_documented_rights_are_enough_and_all_are_needed,
+                the_rights_for_scripts_are_enough_everywhere,
+                without_scripts_the_documented_rights_are_enough_and_all_are_needed,
                 behind_sentinels_one_right_more_is_needed,
             ]
         }

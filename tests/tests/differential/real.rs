@@ -7,9 +7,9 @@ use futures_util::FutureExt;
 use redis::{Client, Cmd, ConnectionLike, FromRedisValue, RedisResult, cmd};
 use redlock_core::{Command, CommandId, Fault, Instant, Intent, NodeId, Reply};
 use redlock_driver::{Connection, Node, Transport};
-use redlock_tests::harness::{shared_primaries, unique};
+use redlock_tests::harness::{Dialect, shared_primaries, unique};
 
-use super::step::{ALL_KEYS, Key, PAUSE, Step, Told};
+use super::step::{ALL_KEYS, Key, Lifetime, Name, PAUSE, Step, Told, What};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Protocol {
@@ -17,8 +17,19 @@ pub(crate) enum Protocol {
     Resp3,
 }
 
+/// How the driver is made to write the intents that compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// With the best that the server has.
+    Commands,
+    /// With scripts: it is told that nothing else is there.
+    Scripts,
+}
+
 /// A server.
 pub(crate) struct Real {
+    /// Which server, and how it is spoken to.
+    pub(crate) name: String,
     connection: Blocking,
     /// The driver's view of the same connection.
     nodes: Arc<[Node]>,
@@ -31,16 +42,43 @@ pub(crate) struct Session<'a> {
 }
 
 impl Real {
-    pub(crate) fn connect(protocol: Protocol) -> Self {
+    /// The server in every way that it can be spoken to.
+    pub(crate) fn all() -> Vec<Self> {
+        let [primary] = &shared_primaries(1)[..] else { panic!("one node") };
+        let dialect = Dialect::of(primary);
+        let ways: &[Way] = match dialect.releases_by_comparing() {
+            true => &[Way::Commands, Way::Scripts],
+            false => &[Way::Scripts],
+        };
+        println!("the server has {dialect}; spoken to by way of {ways:?}");
+        let protocols = [Protocol::Resp2, Protocol::Resp3];
+        protocols
+            .into_iter()
+            .flat_map(|protocol| ways.iter().map(move |way| Self::connect(protocol, *way)))
+            .collect()
+    }
+
+    fn connect(protocol: Protocol, way: Way) -> Self {
         let [primary] = &shared_primaries(1)[..] else { panic!("one node") };
         let version = match protocol {
             Protocol::Resp2 => "resp2",
             Protocol::Resp3 => "resp3",
         };
         let client = Client::open(format!("{}?protocol={version}", primary.url())).unwrap();
-        let connection = Blocking(Arc::new(Mutex::new(client.get_connection().unwrap())));
+        let connection = Blocking { way, connection: Arc::new(Mutex::new(client.get_connection().unwrap())) };
         let nodes = [Node::connection("real", connection.clone())].into();
-        Self { connection, nodes }
+        let real = Self { name: format!("{protocol:?} {way:?}"), connection, nodes };
+        real.learn();
+        real
+    }
+
+    /// Has the driver find out what there is, so that every step takes the same way.
+    fn learn(&self) {
+        let session = self.begin();
+        for what in [What::CompareAndDelete, What::CompareAndPexpire] {
+            let intent = what.intent("unused", Name::Ours, Lifetime::Minutes(1));
+            assert_eq!(session.carry_out(Key::A, intent), Ok(Reply::Int(0)));
+        }
     }
 
     pub(crate) fn begin(&self) -> Session<'_> {
@@ -92,7 +130,7 @@ impl Session<'_> {
     }
 
     fn ask<T: FromRedisValue>(&self, command: &Cmd) -> T {
-        command.query(&mut *self.real.connection.0.lock().unwrap()).unwrap()
+        command.query(&mut *self.real.connection.connection.lock().unwrap()).unwrap()
     }
 
     fn name(&self, key: Key) -> &str {
@@ -107,11 +145,22 @@ impl Session<'_> {
 
 /// The `redis` crate's blocking connection behind the driver's asynchronous interface.
 #[derive(Clone)]
-struct Blocking(Arc<Mutex<redis::Connection>>);
+struct Blocking {
+    way: Way,
+    connection: Arc<Mutex<redis::Connection>>,
+}
 
 impl Connection for Blocking {
     fn call(&self, command: Cmd) -> impl Future<Output = RedisResult<redis::Value>> + Send + 'static {
-        let connection = Arc::clone(&self.0);
-        async move { connection.lock().unwrap().req_packed_command(&command.get_packed_command()) }
+        let this = self.clone();
+        async move {
+            let compares = command.args_iter().any(
+                |arg| matches!(arg, redis::Arg::Simple(word) if [&b"DELIFEQ"[..], b"DELEX", b"IFEQ"].contains(&word)),
+            );
+            if compares && this.way == Way::Scripts {
+                return redis::parse_redis_value(b"-ERR unknown command\r\n");
+            }
+            this.connection.lock().unwrap().req_packed_command(&command.get_packed_command())
+        }
     }
 }

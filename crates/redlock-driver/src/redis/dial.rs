@@ -139,7 +139,8 @@ async fn connect<R: Connect>(
 /// then lets new ones at it.
 async fn connected<R: Connect>(link: &Arc<Link<R>>, generation: u64, connection: R::Connection) {
     debug!(node = %link.name(), generation, "connected");
-    let wire = Arc::new(Wire::new(connection, generation));
+    let habit = Arc::clone(&lock(link.state()).habit);
+    let wire = Arc::new(Wire::new(connection, generation, habit));
     let mut handed_over = 0_u32;
     loop {
         match next(link, &wire) {

@@ -39,7 +39,8 @@ use super::{Connect, Connection, dial, lock, repeat, timing};
 ///   connection too, right behind the acquire; its answer there decides nothing.
 /// - A delete whose connection broke, or that got no answer by its deadline, is sent once more on the
 ///   connection that follows, in the background.
-/// - Nothing else is ever sent twice, except a script in full after `NOSCRIPT`.
+/// - Nothing else is ever sent twice, except in another form what the server has refused in the first: a script
+///   in full after `NOSCRIPT`, a script instead of a command that the server does not know. See [`Dialect`](super::dialect::Dialect).
 /// - What can be unanswered is bounded: per connection, and in the number of retired connections.
 pub(crate) struct Link<R: Connect> {
     runtime: R,

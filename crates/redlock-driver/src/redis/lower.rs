@@ -4,34 +4,45 @@ use std::sync::{Arc, LazyLock};
 
 use redlock_core::{Command, Intent, Ttl, script};
 
-/// The command as it is sent: a plain `SET`, or a script by its digest.
-pub(crate) fn lower(command: &Command) -> redis::Cmd {
-    match Form::of(&command.intent) {
-        Form::Set(ttl) => set(command, ttl),
-        Form::Script(script, invocation) => {
-            script.invoke(command, &invocation, Spelling { verb: "EVALSHA", body: &script.digest })
+use super::dialect::Form;
+
+/// The command as it is sent in this form; a script by its digest. A form of another intent is as good as
+/// [`Form::Script`].
+pub(crate) fn lower(command: &Command, form: Form) -> redis::Cmd {
+    let token = command.intent.token().to_hex();
+    match (form, &command.intent) {
+        (Form::SetIfEq, Intent::CompareAndPexpire { ttl, .. }) => {
+            set(command, *ttl, &["IFEQ", token.as_str()])
         }
+        (Form::DelIfEq, Intent::CompareAndDelete { .. }) => delete(command, "DELIFEQ", &[]),
+        (Form::DelEx, Intent::CompareAndDelete { .. }) => delete(command, "DELEX", &["IFEQ"]),
+        (_, intent) => match Everywhere::of(intent) {
+            Everywhere::Set(ttl) => set(command, ttl, &["NX"]),
+            Everywhere::Script(script, invocation) => {
+                script.invoke(command, &invocation, Spelling { verb: "EVALSHA", body: &script.digest })
+            }
+        },
     }
 }
 
-/// The same with the script's text, for a server that does not know the digest. `None` for a command
-/// that is no script.
+/// The same as [`Form::Script`] with the script's text, for a server that does not know the digest. `None`
+/// for a command that is no script.
 pub(crate) fn in_full(command: &Command) -> Option<redis::Cmd> {
-    match Form::of(&command.intent) {
-        Form::Set(_) => None,
-        Form::Script(script, invocation) => {
+    match Everywhere::of(&command.intent) {
+        Everywhere::Set(_) => None,
+        Everywhere::Script(script, invocation) => {
             Some(script.invoke(command, &invocation, Spelling { verb: "EVAL", body: script.text }))
         }
     }
 }
 
-/// How an intent is written.
-enum Form<'a> {
+/// How an intent is written for any server.
+enum Everywhere<'a> {
     Set(Ttl),
     Script(&'static Script, Invocation<'a>),
 }
 
-impl<'a> Form<'a> {
+impl<'a> Everywhere<'a> {
     fn of(intent: &'a Intent) -> Self {
         match intent {
             Intent::SetNxPx { ttl, .. } => Self::Set(*ttl),
@@ -89,11 +100,21 @@ impl Script {
     }
 }
 
-fn set(command: &Command, ttl: Ttl) -> redis::Cmd {
+fn set(command: &Command, ttl: Ttl, condition: &[&str]) -> redis::Cmd {
     let token = command.intent.token().to_hex();
-    let bytes = "SETNXPX".len() + command.key.len() + token.as_bytes().len() + TTL_DIGITS;
-    let mut cmd = redis::Cmd::with_capacity(6, bytes);
-    cmd.arg("SET").arg(&*command.key).arg(token.as_bytes()).arg("NX").arg("PX").arg(ttl.as_millis());
+    let words = condition.iter().map(|word| word.len()).sum::<usize>();
+    let bytes = "SETPX".len() + command.key.len() + token.as_bytes().len() + words + TTL_DIGITS;
+    let mut cmd = redis::Cmd::with_capacity(5 + condition.len(), bytes);
+    cmd.arg("SET").arg(&*command.key).arg(token.as_bytes()).arg(condition).arg("PX").arg(ttl.as_millis());
+    cmd
+}
+
+fn delete(command: &Command, verb: &str, condition: &[&str]) -> redis::Cmd {
+    let token = command.intent.token().to_hex();
+    let words = condition.iter().map(|word| word.len()).sum::<usize>();
+    let bytes = verb.len() + command.key.len() + words + token.as_bytes().len();
+    let mut cmd = redis::Cmd::with_capacity(3 + condition.len(), bytes);
+    cmd.arg(verb).arg(&*command.key).arg(condition).arg(token.as_bytes());
     cmd
 }
 
@@ -127,7 +148,7 @@ mod tests {
     fn a_plain_lock_is_one_set() {
         let [set, ..] = intents();
         let set = command(set, 0);
-        assert_eq!(words(&lower(&set)), ["SET", "k", TOKEN, "NX", "PX", "1500"]);
+        assert_eq!(words(&lower(&set, Form::SetNx)), ["SET", "k", TOKEN, "NX", "PX", "1500"]);
         assert!(in_full(&set).is_none());
     }
 
@@ -142,8 +163,34 @@ mod tests {
         for (intent, text, rest) in table {
             let command = command(intent, 0);
             let digest = redis::Script::new(text).get_hash().to_owned();
-            assert_eq!(words(&lower(&command)), [&["EVALSHA", &digest], rest].concat());
+            assert_eq!(words(&lower(&command, Form::Script)), [&["EVALSHA", &digest], rest].concat());
             assert_eq!(words(&in_full(&command).unwrap()), [&["EVAL", text], rest].concat());
+        }
+    }
+
+    #[test]
+    fn compare_commands_name_the_token_that_must_be_there() {
+        let [_, _, delete, extend] = intents().map(|intent| command(intent, 0));
+        let table: [(&Command, Form, &[&str]); 3] = [
+            (&delete, Form::DelIfEq, &["DELIFEQ", "k", TOKEN]),
+            (&delete, Form::DelEx, &["DELEX", "k", "IFEQ", TOKEN]),
+            // It sets what is there already, so that only the time to live changes.
+            (&extend, Form::SetIfEq, &["SET", "k", TOKEN, "IFEQ", TOKEN, "PX", "1500"]),
+        ];
+        for (command, form, expected) in table {
+            assert_eq!(words(&lower(command, form)), expected);
+        }
+    }
+
+    #[test]
+    fn a_form_of_another_intent_changes_nothing() {
+        for command in intents().map(|intent| command(intent, 0)) {
+            let own = Form::of(&command.intent);
+            let usual = words(&lower(&command, *own.last().unwrap()));
+            for form in [Form::SetNx, Form::SetIfEq, Form::DelIfEq, Form::DelEx, Form::Script] {
+                let same = words(&lower(&command, form)) == usual;
+                assert_eq!(same, !own.contains(&form) || own.last() == Some(&form), "{form:?}");
+            }
         }
     }
 
@@ -152,7 +199,7 @@ mod tests {
         let ttl = Ttl::new(Ttl::MAX).unwrap();
         assert!(ttl.as_millis().to_string().len() <= TTL_DIGITS);
         let token = Token::from_bytes([7; Token::LEN]);
-        let cmd = lower(&command(Intent::SetNxPx { token, ttl }, 0));
+        let cmd = lower(&command(Intent::SetNxPx { token, ttl }, 0), Form::SetNx);
         assert_eq!(words(&cmd)[5], ttl.as_millis().to_string());
     }
 }

@@ -18,6 +18,7 @@ mod connection;
 mod cut;
 mod demotion;
 mod dial;
+mod dialect;
 mod fault;
 mod link;
 mod lower;

@@ -8,6 +8,18 @@ pub(crate) fn from_value(value: Value) -> Reply {
     convert(value, DEEPEST)
 }
 
+/// What the answer to `SET ... IFEQ` says as one to the script that does the same: 1 if the key was set, 0
+/// if it holds something else or is not there. Anything else stays what it is, or is made so that nobody
+/// takes it for either.
+pub(crate) fn of_set_if_equal(reply: Reply) -> Reply {
+    match reply {
+        Reply::Ok => Reply::Int(1),
+        Reply::Nil => Reply::Int(0),
+        Reply::Int(_) => Reply::Other,
+        reply => reply,
+    }
+}
+
 /// What a server's error line says, without the arguments that some servers echo in it: one of them
 /// is the token, or at a handshake the password.
 pub(crate) fn from_server_error(error: &redis::ServerError) -> ServerError {
@@ -58,6 +70,7 @@ const ECHO: &str = "with args beginning with";
 mod tests {
     use super::*;
     use redis::{PushKind, VerbatimFormat, parse_redis_value};
+    use redlock_core::{Fault, Intent, Token, Ttl, Vote, interpret};
 
     fn parse(bytes: &[u8]) -> Reply {
         from_value(parse_redis_value(bytes).unwrap())
@@ -128,6 +141,36 @@ mod tests {
             levels += 1;
         }
         assert_eq!((levels, reply), (DEEPEST, Reply::Other));
+    }
+
+    #[test]
+    fn only_ok_and_nil_answer_a_set_if_equal() {
+        let extend = Intent::CompareAndPexpire {
+            token: Token::from_bytes([1; Token::LEN]),
+            ttl: Ttl::from_millis(1_000).unwrap(),
+        };
+        let vote = |bytes: &[u8]| interpret(&extend, Ok(of_set_if_equal(parse(bytes))));
+        assert_eq!(vote(b"+OK\r\n"), Vote::Yes(None));
+        for nil in [&b"$-1\r\n"[..], b"*-1\r\n", b"_\r\n"] {
+            assert_eq!(vote(nil), Vote::No);
+        }
+        let others: [&[u8]; 10] = [
+            b":1\r\n",
+            b":0\r\n",
+            b"+QUEUED\r\n",
+            b"$2\r\nOK\r\n",
+            // What `GET` would have told, had it been asked for.
+            b"$40\r\n0101010101010101010101010101010101010101\r\n",
+            b"#t\r\n",
+            b"*1\r\n+OK\r\n",
+            b",1\r\n",
+            b"-WRONGTYPE not a string\r\n",
+            b"-ERR\r\n",
+        ];
+        for bytes in others {
+            let vote = vote(bytes);
+            assert!(matches!(vote, Vote::Fault(Fault::Unknown(_))), "{vote:?}");
+        }
     }
 
     /// Mutations of real answers: whatever the parser lets through is converted.

@@ -12,8 +12,9 @@ use super::wire::Wire;
 /// cluster's connection, or anything else that is a [`Connection`].
 ///
 /// It is used as it is: nothing is dialled, replaced or given up here, and no deadline is watched. What
-/// is sent is sent once; a script that the server does not know follows in full. Unanswered commands
-/// are bounded as on a [`Link`](super::Link).
+/// is sent is sent once, except in another form after a refusal: see [`Dialect`](super::dialect::Dialect). The
+/// servers behind it may differ in what they take. Unanswered commands are bounded as on a
+/// [`Link`](super::Link).
 pub(crate) struct Shared<C: Connection> {
     wire: Arc<Wire<C>>,
 }
@@ -22,7 +23,7 @@ impl<C: Connection> Shared<C> {
     /// A node behind this connection. Does no I/O.
     #[must_use]
     pub(crate) fn new(connection: C) -> Self {
-        Self { wire: Arc::new(Wire::new(connection, 0)) }
+        Self { wire: Arc::new(Wire::new(connection, 0, Arc::default())) }
     }
 
     /// The connection itself, for questions besides the commands of leases.
@@ -57,7 +58,7 @@ impl<C: Connection> fmt::Debug for Shared<C> {
 #[cfg(test)]
 mod tests {
     use super::super::backlog::MOST_OTHERS;
-    use super::super::testing::{Bench, Wired, delete, extend, set};
+    use super::super::testing::{Bench, Wired, delete, extend, fenced, set};
     use super::super::{Connect, Connection};
     use super::*;
     use futures_util::FutureExt;
@@ -83,7 +84,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_unknown_script_follows_in_full() {
         let (bench, shared) = shared().await;
-        let sent = tokio::spawn(shared.clone().send(&delete(1, 10)));
+        let sent = tokio::spawn(shared.clone().send(&fenced(1, 10)));
         tokio::task::yield_now().await;
         let noscript = redis::parse_redis_value(b"-NOSCRIPT No matching script\r\n");
         bench.answer(0, 0, noscript);
@@ -91,6 +92,53 @@ mod tests {
         assert_eq!(bench.calls(0), ["EVALSHA 01", "EVAL 01"]);
         bench.answer(0, 1, Ok(Value::Int(1)));
         assert_eq!(sent.await.unwrap(), Ok(Reply::Int(1)));
+    }
+
+    /// Two shards of a cluster in the middle of an upgrade, by turns.
+    #[tokio::test(start_paused = true)]
+    async fn the_servers_behind_it_may_differ() {
+        let (bench, shared) = shared().await;
+        let mut calls = 0;
+        let mut expected = Vec::new();
+        // The newer one takes all; from what the older one does not take, one falls back, and stays.
+        let script: &[(&str, &[u8])] = &[("EVALSHA 01", b":1\r\n")];
+        let turns: [&[(&str, &[u8])]; 4] = [
+            &[("DELIFEQ 01", b":1\r\n")],
+            &[
+                ("DELIFEQ 01", b"-ERR unknown command 'DELIFEQ'\r\n"),
+                ("DELEX 01", b"-ERR unknown command 'DELEX'\r\n"),
+                ("EVALSHA 01", b":1\r\n"),
+            ],
+            script,
+            script,
+        ];
+        for turn in turns {
+            let sent = tokio::spawn(shared.send(&delete(1, 10)));
+            for (call, answer) in turn {
+                tokio::task::yield_now().await;
+                expected.push(*call);
+                assert_eq!(bench.calls(0), expected);
+                bench.answer(0, calls, redis::parse_redis_value(answer));
+                calls += 1;
+            }
+            assert_eq!(sent.await.unwrap(), Ok(Reply::Int(1)));
+        }
+    }
+
+    /// What looks after this connection may have dialled anew; a proxy that hung up on a command would do so
+    /// again.
+    #[tokio::test(start_paused = true)]
+    async fn a_command_under_which_it_broke_is_not_tried_again() {
+        let (bench, shared) = shared().await;
+        let sent = tokio::spawn(shared.send(&delete(1, 10)));
+        tokio::task::yield_now().await;
+        bench.hang_up(0);
+        assert!(matches!(sent.await.unwrap(), Err(Fault::Unknown(_))));
+        let again = tokio::spawn(shared.send(&delete(1, 10)));
+        tokio::task::yield_now().await;
+        bench.answer(0, 1, Ok(Value::Int(1)));
+        assert_eq!(again.await.unwrap(), Ok(Reply::Int(1)));
+        assert_eq!(bench.calls(0), ["DELIFEQ 01", "EVALSHA 01"]);
     }
 
     #[tokio::test(start_paused = true)]

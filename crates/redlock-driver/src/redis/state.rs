@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use redlock_core::{Cause, CauseKind, Command, Intent};
 
+use super::dialect::Habit;
 use super::queue::Queue;
 use super::repeat::Owed;
 use super::wire::{Ticket, Wire};
@@ -19,6 +20,8 @@ pub(crate) struct State<C> {
     pub(crate) retired: VecDeque<Arc<Wire<C>>>,
     /// Deletes for the next connection.
     pub(crate) owed: Owed,
+    /// What the connections so far have taught about the server.
+    pub(crate) habit: Arc<Habit>,
     /// Of the last dialling task; the connection that it makes has the same.
     pub(crate) generation: u64,
     /// Failed dials, and connections that never answered, since the last answer.
@@ -40,11 +43,12 @@ pub(crate) enum Phase<C> {
 }
 
 impl<C: Connection> State<C> {
-    pub(crate) const fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             phase: Phase::Idle,
             retired: VecDeque::new(),
             owed: Owed::new(),
+            habit: Arc::default(),
             generation: 0,
             failures: 0,
             last_number: 0,
@@ -86,7 +90,7 @@ impl<C: Connection> State<C> {
     /// is not in use any more.
     pub(crate) fn supersede(&mut self, generation: u64, connection: C) -> Result<Superseded<C>, C> {
         let Some(before) = self.in_use(generation) else { return Err(connection) };
-        let wire = Arc::new(Wire::new(connection, self.generation + 1));
+        let wire = Arc::new(Wire::new(connection, self.generation + 1, Arc::clone(&self.habit)));
         let generation = self.dial(Phase::Up(wire));
         let given_up = self.retire(&before);
         Ok(Superseded { generation, before, given_up })

@@ -112,7 +112,8 @@ impl Bench {
         lock(&self.server).closed
     }
 
-    /// The commands that arrived on a connection: the verb, and the first digit pair of the token.
+    /// The commands that arrived on a connection: the verb, which for a `SET` with `IFEQ` is `SETIFEQ`, and
+    /// the first digit pair of the token.
     pub(super) fn calls(&self, connection: usize) -> Vec<String> {
         let server = lock(&self.server);
         let Some(calls) = server.connections.get(connection) else { return Vec::new() };
@@ -139,7 +140,9 @@ impl Bench {
 
 fn summary(words: &[String]) -> String {
     let token = words.iter().find(|word| word.len() == 40 && word[..2].repeat(20) == **word);
-    format!("{} {}", words[0], token.map_or("-", |token| &token[..2]))
+    let verb =
+        if words.iter().any(|word| word == "IFEQ") && words[0] == "SET" { "SETIFEQ" } else { &words[0] };
+    format!("{verb} {}", token.map_or("-", |token| &token[..2]))
 }
 
 impl Runtime for Bench {

@@ -1,5 +1,6 @@
 //! One connection, with what is unanswered on it.
 
+use std::iter::once;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,6 +12,7 @@ use redlock_core::{Cause, Command, Fault, Reply, ServerError, Token};
 
 use super::backlog::{Backlog, Entry};
 use super::cut::Cut;
+use super::dialect::{Dialect, Form, Habit, Refusal};
 use super::fault::{self, Damage};
 use super::{Connection, lock, lower, reply};
 
@@ -21,17 +23,19 @@ pub(crate) struct Wire<C> {
     connection: C,
     generation: u64,
     answered: AtomicBool,
+    dialect: Dialect,
     backlog: Mutex<Backlog>,
     cut: Cut,
 }
 
 impl<C: Connection> Wire<C> {
-    /// `generation` tells the connections of one node apart.
-    pub(crate) fn new(connection: C, generation: u64) -> Self {
+    /// `generation` tells the connections of one node apart, whose `habit` they share.
+    pub(crate) fn new(connection: C, generation: u64, habit: Arc<Habit>) -> Self {
         Self {
             connection,
             generation,
             answered: AtomicBool::new(false),
+            dialect: Dialect::new(habit),
             backlog: Mutex::default(),
             cut: Cut::new(),
         }
@@ -110,16 +114,59 @@ impl<C: Connection> Ticket<C> {
     /// Sends the command, when first polled, and waits for its answer without limit. Dropping the
     /// future forgets the command.
     pub(crate) async fn carry_out(self, command: Command) -> Answer {
-        let mut answer = self.call(lower::lower(&command)).await;
-        if matches!(&answer.reply, Ok(Reply::Error(error)) if error.code() == "NOSCRIPT")
-            && lock(&self.wire.backlog).wants(&self.entry)
-            && let Some(in_full) = lower::in_full(&command)
-        {
-            // Nothing ran, so this is the one case in which a command may be sent once more.
-            answer = self.call(in_full).await;
-        }
+        let mut answer = self.in_some_form(&command).await;
         if let Ok(Reply::Error(error)) = &mut answer.reply {
             withhold(error, command.intent.token());
+        }
+        answer
+    }
+
+    /// Sends the command in the form that is known to be good, and as long as it is refused, in the others.
+    /// Of refusals the most telling one is the answer.
+    async fn in_some_form(&self, command: &Command) -> Answer {
+        let dialect = &self.wire.dialect;
+        let (first, others) = dialect.forms(&command.intent);
+        let mut refused: Option<(Refusal, Answer)> = None;
+        for form in once(first).chain(others) {
+            if form == Form::SetIfEq && !self.may_set_if_equal().await {
+                continue;
+            }
+            // After a refusal nothing ran, so the command may be sent once more.
+            let answer = self.in_form(command, form).await;
+            dialect.learn(&command.intent, form, &answer.reply);
+            let Some(refusal) = Refusal::of(form, &answer.reply) else { return answer };
+            if refused.as_ref().is_none_or(|(worst, _)| *worst <= refusal) {
+                refused = Some((refusal, answer));
+            }
+        }
+        match refused {
+            Some((_, answer)) => answer,
+            None => self.in_form(command, Form::Script).await,
+        }
+    }
+
+    /// Whether the server is one that survives [`Form::SetIfEq`]. Asks it, if that is not known.
+    async fn may_set_if_equal(&self) -> bool {
+        let dialect = &self.wire.dialect;
+        if dialect.has_delifeq().is_none() {
+            let answer = self.call(redis::cmd("DELIFEQ")).await;
+            dialect.learn_from_probe(&answer.reply);
+        }
+        dialect.has_delifeq() == Some(true)
+    }
+
+    async fn in_form(&self, command: &Command, form: Form) -> Answer {
+        let mut answer = self.call(lower::lower(command, form)).await;
+        if form == Form::Script
+            && matches!(&answer.reply, Ok(Reply::Error(error)) if error.code() == "NOSCRIPT")
+            && lock(&self.wire.backlog).wants(&self.entry)
+            && let Some(in_full) = lower::in_full(command)
+        {
+            // Nothing ran here either.
+            answer = self.call(in_full).await;
+        }
+        if form == Form::SetIfEq {
+            answer.reply = answer.reply.map(reply::of_set_if_equal);
         }
         answer
     }

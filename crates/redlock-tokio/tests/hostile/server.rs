@@ -17,6 +17,7 @@ pub(crate) struct Hostile {
 
 #[derive(Default)]
 struct Record {
+    compares: bool,
     answers: usize,
     /// The connections that have had an answer.
     met: BTreeSet<usize>,
@@ -29,8 +30,10 @@ struct Record {
 }
 
 impl Hostile {
-    pub(crate) fn start(seed: u64) -> Self {
-        let record = Arc::new(Mutex::new(Record::default()));
+    /// `compares`: whether it has the commands that compare, and no scripts with one key; or these, and none
+    /// of those.
+    pub(crate) fn start(seed: u64, compares: bool) -> Self {
+        let record = Arc::new(Mutex::new(Record { compares, ..Record::default() }));
         let (kept, mut random) = (Arc::clone(&record), Random::new(seed));
         let server = FakeServer::play(move |connection, words| {
             kept.lock().unwrap().answer(connection, words, &mut random)
@@ -70,10 +73,24 @@ impl Record {
         if self.left.contains(&connection) {
             return Played::Bytes(Vec::new());
         }
+        let compares =
+            words[0] == b"DELIFEQ" || words[0] == b"DELEX" || words.iter().any(|word| word == b"IFEQ");
+        if !acquires && compares != self.compares {
+            let refusal: &[u8] = match &words[0][..] {
+                b"SET" => b"-ERR syntax error\r\n",
+                b"DELIFEQ" | b"DELEX" => b"-ERR unknown command\r\n",
+                _ => b"-NOPERM no scripts\r\n",
+            };
+            return Played::Bytes(refusal.to_vec());
+        }
+        if words.len() == 1 {
+            // Asked for without arguments, to be known.
+            return Played::Bytes(b"-ERR wrong number of arguments\r\n".to_vec());
+        }
         self.answers += 1;
         let right: &[u8] = match words.get(2) {
             Some(keys) if keys == b"2" => b"$2\r\n42\r\n",
-            _ if acquires => b"+OK\r\n",
+            _ if acquires || words[0] == b"SET" => b"+OK\r\n",
             _ => b":1\r\n",
         };
         let bytes = mutate(right, random);

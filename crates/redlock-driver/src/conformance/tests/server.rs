@@ -105,7 +105,9 @@ fn answer(id: i64, state: &mut State, words: &[&str]) -> Reply {
         }
         ["EVALSHA", ..] => Reply::Error("NOSCRIPT No matching script"),
         ["EVAL", text, ref rest @ ..] => evaluate(keys, text, rest),
-        _ => Reply::Error("ERR wrong number of arguments"),
+        ["ECHO"] => Reply::Error("ERR wrong number of arguments"),
+        ["SET", _, _, "IFEQ", ..] => Reply::Error("ERR syntax error"),
+        _ => Reply::Error("ERR unknown command"),
     }
 }
 

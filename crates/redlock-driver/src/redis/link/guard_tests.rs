@@ -48,13 +48,13 @@ async fn a_server_is_asked_first_and_a_young_one_gets_no_acquire() {
     bench.answer(0, 0, Ok(info("a", 11)));
     kept_back(&ended(waiting).await, "restarted 10 s ago, no votes for 20 s more");
     settle().await;
-    assert_eq!(bench.calls(0), ["INFO -", "EVALSHA 02"], "a release goes out");
+    assert_eq!(bench.calls(0), ["INFO -", "DELIFEQ 02"], "a release goes out");
     bench.answer(0, 1, Ok(Value::Int(1)));
     assert_eq!(ended(release).await, Ok(Reply::Int(1)));
 
     let extension = send(&link, &extend(3, 1_000_000)).await;
-    assert_eq!(bench.calls(0)[2..], ["EVALSHA 03"], "so does an extension");
-    bench.answer(0, 2, Ok(Value::Int(0)));
+    assert_eq!(bench.calls(0)[2..], ["SETIFEQ 03"], "so does an extension");
+    bench.answer(0, 2, Ok(Value::Nil));
     ended(extension).await.unwrap();
     after(19_900).await;
     kept_back(&ended(send(&link, &fenced(4, 1_000_000)).await).await, "no votes for 1 s more");
@@ -86,7 +86,7 @@ async fn a_server_that_does_not_say_does_not_vote_until_it_does() {
     bench.answer(0, 0, redis::parse_redis_value(b"-NOPERM no permissions to run the 'info' command\r\n"));
     kept_back(&ended(first).await, "+info");
     let _release = send(&link, &delete(2, 1_000_000)).await;
-    assert_eq!(bench.calls(0), ["INFO -", "EVALSHA 02"]);
+    assert_eq!(bench.calls(0), ["INFO -", "DELIFEQ 02"]);
     after(1_000).await;
     assert_eq!(bench.calls(0)[2..], ["INFO -"], "asked again");
     bench.answer(0, 2, Ok(Value::BulkString(b"nothing of the kind".to_vec())));

@@ -1,4 +1,6 @@
+mod forms;
 mod repeats;
+mod scripts;
 
 use std::io;
 use std::sync::Arc;
@@ -51,12 +53,12 @@ pub(super) async fn after(millis: u64) {
     settle().await;
 }
 
-/// Sends an extension, has it answered, and so proves the connection.
+/// Sends an acquire, has it answered, and so proves the connection.
 async fn prove(bench: &Bench, link: &Arc<Link<Bench>>, connection: usize) {
-    let sent = send(link, &extend(99, 1_000_000)).await;
+    let sent = send(link, &set(99, 1_000_000)).await;
     let calls = bench.calls(connection).len();
-    bench.answer(connection, calls - 1, Ok(Value::Int(1)));
-    assert_eq!(sent.await.unwrap(), Ok(Reply::Int(1)));
+    bench.answer(connection, calls - 1, Ok(Value::Okay));
+    assert_eq!(sent.await.unwrap(), Ok(Reply::Ok));
 }
 
 fn not_executed(kind: CauseKind, detail: &str) -> Result<Reply, Fault> {
@@ -90,7 +92,7 @@ async fn commands_wait_for_the_first_dial_and_keep_their_order() {
     let second = send(&link, &delete(1, 1_000)).await;
     let third = send(&link, &set(2, 1_000)).await;
     after(60).await;
-    assert_eq!(bench.calls(0), ["SET 01", "EVALSHA 01", "SET 02"]);
+    assert_eq!(bench.calls(0), ["SET 01", "DELIFEQ 01", "SET 02"]);
     assert_eq!(bench.dialled(), 1);
 
     bench.answer(0, 2, Ok(Value::Nil));
@@ -236,8 +238,8 @@ async fn a_delete_follows_its_acquire_onto_the_retired_connection() {
     let acquire = send(&link, &set(1, 100)).await;
     after(110).await;
     let deleted = send(&link, &delete(1, 500)).await;
-    assert_eq!(bench.calls(0), ["SET 01", "EVALSHA 01"]);
-    assert_eq!(bench.calls(1), ["EVALSHA 01"]);
+    assert_eq!(bench.calls(0), ["SET 01", "DELIFEQ 01"]);
+    assert_eq!(bench.calls(1), ["DELIFEQ 01"]);
     let other = send(&link, &delete(2, 500)).await;
     assert_eq!((bench.calls(0).len(), bench.calls(1).len()), (2, 2));
 
@@ -261,7 +263,7 @@ async fn a_delete_follows_its_acquire_also_when_the_node_is_down() {
     after(100).await;
     assert_eq!(send(&link, &delete(1, 500)).await.await.unwrap(), refused());
     settle().await;
-    assert_eq!(bench.calls(0), ["SET 01", "EVALSHA 01"]);
+    assert_eq!(bench.calls(0), ["SET 01", "DELIFEQ 01"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -439,47 +441,11 @@ async fn what_comes_too_late_is_not_sent_unless_it_cleans_up() {
     assert_eq!(link.send(&set(1, 100)).now_or_never(), Some(timeout.clone()));
     assert_eq!(link.send(&extend(1, 99)).now_or_never(), Some(timeout));
     let deleted = send(&link, &delete(1, 50)).await;
-    assert_eq!(bench.calls(0)[1..], ["EVALSHA 01"]);
+    assert_eq!(bench.calls(0)[1..], ["DELIFEQ 01"]);
     after(100).await;
     bench.answer(0, 1, Ok(Value::Int(1)));
     assert_eq!(deleted.await.unwrap(), Ok(Reply::Int(1)));
     assert_eq!(bench.dialled(), 1);
-}
-
-// ---- scripts ----
-
-#[tokio::test(start_paused = true)]
-async fn an_unknown_script_follows_in_full_once() {
-    let (bench, link) = rig([]);
-    let sent = send(&link, &fenced(1, 1_000)).await;
-    bench.answer(0, 0, Ok(said("NOSCRIPT No matching script")));
-    settle().await;
-    assert_eq!(bench.calls(0), ["EVALSHA 01", "EVAL 01"]);
-    assert_eq!(bench.words(0, 1)[1], redlock_core::script::FENCED_ACQUIRE);
-    bench.answer(0, 1, Ok(Value::BulkString(b"5".to_vec())));
-    assert_eq!(sent.await.unwrap(), Ok(Reply::Text(b"5".as_slice().into())));
-
-    let again = send(&link, &delete(1, 1_000)).await;
-    bench.answer(0, 2, said("NOSCRIPT No matching script").extract_error());
-    settle().await;
-    bench.answer(0, 3, Ok(said("NOSCRIPT again")));
-    assert_eq!(again.await.unwrap(), Ok(Reply::Error(ServerError::new("NOSCRIPT", "again"))));
-    assert_eq!(bench.calls(0).len(), 4);
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_unknown_script_does_not_follow_its_own_undoing() {
-    let (bench, link) = rig([]);
-    let acquire = send(&link, &fenced(1, 1_000)).await;
-    let deleted = send(&link, &delete(1, 1_000)).await;
-    bench.answer(0, 0, Ok(said("NOSCRIPT first")));
-    bench.answer(0, 1, Ok(said("NOSCRIPT first")));
-    settle().await;
-    assert_eq!(bench.calls(0), ["EVALSHA 01", "EVALSHA 01", "EVAL 01"]);
-    assert_eq!(bench.words(0, 2)[1], redlock_core::script::COMPARE_AND_DELETE);
-    assert_eq!(acquire.await.unwrap(), Ok(Reply::Error(ServerError::new("NOSCRIPT", "first"))));
-    bench.answer(0, 2, Ok(Value::Int(0)));
-    assert_eq!(deleted.await.unwrap(), Ok(Reply::Int(0)));
 }
 
 // ---- bounds and ends ----

@@ -71,7 +71,7 @@ async fn a_delete_without_an_answer_is_sent_on_the_next_connection_too() {
     let first = send(&link, &delete(1, 100)).await;
     let second = send(&link, &delete(2, 100)).await;
     after(100).await;
-    assert_eq!(bench.calls(1), ["EVALSHA 01", "EVALSHA 02"]);
+    assert_eq!(bench.calls(1), ["DELIFEQ 01", "DELIFEQ 02"]);
     bench.answer(1, 0, Ok(Value::Int(1)));
     bench.answer(1, 1, Ok(Value::Int(0)));
     // The second sending may have been first at the server: that nothing was there is no news then.

@@ -2,9 +2,9 @@
 
 use super::*;
 
-/// Sends an extension over this connection, and has it answered.
+/// Sends an acquire over this connection, and has it answered.
 async fn ask(bench: &Bench, link: &Arc<Link<Bench>>, connection: usize, answer: Value) -> Sent {
-    let sent = send(link, &extend(99, 1_000_000)).await;
+    let sent = send(link, &set(99, 1_000_000)).await;
     let calls = bench.calls(connection).len();
     assert!(bench.answer(connection, calls - 1, Ok(answer)));
     settle().await;
@@ -31,8 +31,8 @@ async fn a_demoted_server_is_left_for_what_is_there_now() {
         assert_eq!((bench.dialled(), bench.dropped()), (2, 0), "the old one owes an answer");
         // The delete of what it may yet carry out follows it there.
         let delete = send(&link, &delete(1, 1_000_000)).await;
-        assert_eq!(bench.calls(0).last().unwrap(), "EVALSHA 01");
-        assert_eq!(bench.calls(1).last().unwrap(), "EVALSHA 01");
+        assert_eq!(bench.calls(0).last().unwrap(), "DELIFEQ 01");
+        assert_eq!(bench.calls(1).last().unwrap(), "DELIFEQ 01");
         bench.hang_up(0);
         settle().await;
         assert_eq!(owed.await.unwrap(), unknown(CauseKind::Disconnected, "broken pipe"));
