@@ -42,6 +42,7 @@ mod manager;
 mod memory;
 mod method_tables;
 mod node;
+mod recipient;
 mod redis;
 mod run_error;
 mod runtime;
@@ -54,6 +55,7 @@ pub mod topology;
 mod trace;
 mod transport;
 mod turns;
+mod unanswered;
 
 #[cfg(feature = "aio")]
 pub use aio::dial_settings;

@@ -206,9 +206,10 @@ impl<R: Runtime> Manager<R> {
         let (turn, waited) = inner.turns.await_turn(&inner.runtime, spec.resource(), asking, &config).await?;
         let (base, seed) = random()?;
         let machine = LeaseMachine::new(spec, base, seed);
-        let cell = Arc::new(Cell::new(inner.runtime.clone(), machine, Arc::clone(&inner.counters)));
+        let (counters, nodes) = (Arc::clone(&inner.counters), Arc::clone(&inner.nodes));
+        let cell = Arc::new(Cell::new(inner.runtime.clone(), machine, counters, nodes, turn));
         let task = inner.tasks.enter(&cell).ok_or(Error::Closed)?;
-        let driven = drive(Arc::clone(&cell), Arc::clone(&inner.nodes), turn);
+        let driven = drive(Arc::clone(&cell));
         // From here on dropping this future drops the lease, which takes back what was asked for.
         let lease = Lease::new(Arc::clone(&cell));
         let ending = cell.acquire(asking.patience(&config, begun, waited))?;
@@ -217,6 +218,7 @@ impl<R: Runtime> Manager<R> {
             drop(task);
         };
         inner.runtime.spawn(run).map_err(|_| Error::NoRuntime)?;
+        cell.act();
         match ending.await {
             Ok(Ok(())) => Ok(lease),
             Ok(Err(error)) => Err(error),
@@ -236,10 +238,14 @@ impl<R: Runtime> Inner<R> {
 
 /// The random base of a lease's tokens, and the seed of its jitter.
 fn random() -> Result<(Token, u64), Error> {
-    let mut bytes = [0_u8; Token::LEN];
+    // In one go: the system is asked for each lease.
+    let mut bytes = [0_u8; Token::LEN + size_of::<u64>()];
     getrandom::fill(&mut bytes).map_err(|_| Error::NoRandomness)?;
-    let seed = getrandom::u64().map_err(|_| Error::NoRandomness)?;
-    Ok((Token::from_bytes(bytes), seed))
+    let (mut token, mut seed) = ([0_u8; Token::LEN], [0_u8; size_of::<u64>()]);
+    let (first, last) = bytes.split_at(Token::LEN);
+    token.copy_from_slice(first);
+    seed.copy_from_slice(last);
+    Ok((Token::from_bytes(token), u64::from_ne_bytes(seed)))
 }
 
 impl<R> Clone for Manager<R> {

@@ -6,10 +6,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use redlock_core::{Command, ConfigError, Fault, Reply};
+use redlock_core::{Command, ConfigError, Fault, Instant, Reply};
 
 use crate::guarded_memory::GuardedMemory;
-use crate::redis::{Connect, Connection, Link, Shared, Target, node_name, parse_url, usable};
+use crate::recipient::{Passage, Recipient};
+use crate::redis::{Connect, Connection, Link, Shared, Target, Words, node_name, parse_url, usable};
 use crate::topology::{self, Clock};
 use crate::{Address, MemoryServer, Runtime, SentinelNode, Transport};
 
@@ -93,6 +94,34 @@ impl Node {
         Ok(Self { name: Arc::clone(&self.name), link, cluster: self.cluster })
     }
 
+    /// Sends a command if a connection is there that takes it at once; its answer is told to `to`. `None` if
+    /// that takes more, and [`send`](Self::send) has to do it. What is `kept` may serve the same command to
+    /// other nodes.
+    pub(crate) fn hand_over(
+        &self,
+        now: Instant,
+        command: &Command,
+        to: &Arc<dyn Recipient>,
+        kept: Option<&mut Words>,
+    ) -> Option<Passage> {
+        self.link.hand_over(now, command, to, kept)
+    }
+
+    /// A command that was handed over is not answered by its deadline. True if it is sent once more.
+    pub(crate) fn overdue(&self, passage: Passage, command: &Command) -> bool {
+        self.link.overdue(passage, command)
+    }
+
+    /// Nobody waits any more for the answer to a command that was handed over.
+    pub(crate) fn forget(&self, passage: Passage) {
+        self.link.forget(passage);
+    }
+
+    /// Sends a command, when the future is first polled, whatever that takes.
+    pub(crate) fn send(&self, command: &Command) -> Answer {
+        self.link.send(command)
+    }
+
     pub(crate) fn close(&self) {
         self.link.close();
     }
@@ -166,13 +195,29 @@ impl<R: Runtime> IntoNode<R> for &MemoryServer {
     }
 }
 
-type Answer = Pin<Box<dyn Future<Output = Result<Reply, Fault>> + Send>>;
+pub(crate) type Answer = Pin<Box<dyn Future<Output = Result<Reply, Fault>> + Send>>;
 
 type Survey = Pin<Box<dyn Future<Output = topology::Survey> + Send>>;
 
 /// What the kinds of nodes have in common.
 trait NodeLink: Send + Sync {
     fn send(&self, command: &Command) -> Answer;
+
+    fn hand_over(
+        &self,
+        _: Instant,
+        _: &Command,
+        _: &Arc<dyn Recipient>,
+        _: Option<&mut Words>,
+    ) -> Option<Passage> {
+        None
+    }
+
+    fn overdue(&self, _: Passage, _: &Command) -> bool {
+        false
+    }
+
+    fn forget(&self, _: Passage) {}
 
     fn close(&self) {}
 
@@ -190,6 +235,24 @@ trait NodeLink: Send + Sync {
 impl<R: Connect> NodeLink for Arc<Link<R>> {
     fn send(&self, command: &Command) -> Answer {
         Box::pin(Link::send(self, command))
+    }
+
+    fn hand_over(
+        &self,
+        now: Instant,
+        command: &Command,
+        to: &Arc<dyn Recipient>,
+        kept: Option<&mut Words>,
+    ) -> Option<Passage> {
+        Link::hand_over(self, now, command, to, kept)
+    }
+
+    fn overdue(&self, passage: Passage, command: &Command) -> bool {
+        Link::overdue(self, passage, command)
+    }
+
+    fn forget(&self, passage: Passage) {
+        Link::forget(self, passage);
     }
 
     fn close(&self) {
@@ -245,20 +308,5 @@ impl<R: Runtime> NodeLink for GuardedMemory<R> {
 
     fn guarded(&self, guard: Duration) -> Option<Arc<dyn NodeLink>> {
         Some(Arc::new(Self::new(self.runtime().clone(), self.server().clone(), guard)))
-    }
-}
-
-/// The nodes of a manager, in order.
-impl Transport for Arc<[Node]> {
-    fn send(&self, command: &Command) -> impl Future<Output = Result<Reply, Fault>> + Send + 'static {
-        let answer = self.get(command.node.index()).map(|node| node.link.send(command));
-        async move {
-            match answer {
-                Some(answer) => answer.await,
-                None => {
-                    Err(Fault::NotExecuted(redlock_core::Cause::new(redlock_core::CauseKind::Unreachable)))
-                }
-            }
-        }
     }
 }

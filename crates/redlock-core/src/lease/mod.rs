@@ -314,6 +314,12 @@ impl LeaseMachine {
         self.phase == Phase::Idle && self.undo.is_empty() && self.outbox.len() == 0
     }
 
+    /// Whether [`poll_output`](Self::poll_output) has something else to yield than a time to wait for.
+    #[must_use]
+    pub fn has_output(&self) -> bool {
+        self.outbox.len() > 0
+    }
+
     /// Counts of what should be rare.
     #[must_use]
     pub const fn stats(&self) -> MachineStats {

@@ -78,6 +78,8 @@ struct Server {
     dials: VecDeque<Dial>,
     dialled: Vec<Arc<str>>,
     connections: Vec<Vec<Call>>,
+    /// How many commands came together, time after time, whatever the connection.
+    batches: Vec<usize>,
     closed: usize,
 }
 
@@ -118,6 +120,11 @@ impl Bench {
         let server = lock(&self.server);
         let Some(calls) = server.connections.get(connection) else { return Vec::new() };
         calls.iter().map(|call| summary(&call.words)).collect()
+    }
+
+    /// How many commands were written in one go, time after time.
+    pub(super) fn batches(&self) -> Vec<usize> {
+        lock(&self.server).batches.clone()
     }
 
     pub(super) fn words(&self, connection: usize, call: usize) -> Vec<String> {
@@ -213,15 +220,42 @@ impl Drop for Socket {
     }
 }
 
+impl Wired {
+    fn send(&self, command: &redis::Cmd) -> oneshot::Receiver<RedisResult<Value>> {
+        let (sender, receiver) = oneshot::channel();
+        let sender = Some(sender).filter(|_| !self.broken);
+        let call = Call { words: words(command), answer: sender };
+        lock(&self.socket.0.server).connections[self.number].push(call);
+        receiver
+    }
+}
+
 impl Connection for Wired {
     fn call(&self, command: redis::Cmd) -> impl Future<Output = RedisResult<Value>> + Send + 'static {
         let this = self.clone();
         async move {
-            let (sender, receiver) = oneshot::channel();
-            let sender = Some(sender).filter(|_| !this.broken);
-            let call = Call { words: words(&command), answer: sender };
-            lock(&this.socket.0.server).connections[this.number].push(call);
-            receiver.await.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::BrokenPipe).into()))
+            lock(&this.socket.0.server).batches.push(1);
+            this.send(&command)
+                .await
+                .unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::BrokenPipe).into()))
+        }
+    }
+
+    fn call_all(
+        &self,
+        commands: Vec<redis::Cmd>,
+    ) -> impl Future<Output = RedisResult<Vec<Value>>> + Send + 'static {
+        let this = self.clone();
+        async move {
+            lock(&this.socket.0.server).batches.push(commands.len());
+            let receivers: Vec<_> = commands.iter().map(|command| this.send(command)).collect();
+            let mut answers = Vec::new();
+            for receiver in receivers {
+                let answer = receiver.await;
+                answers
+                    .push(answer.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::BrokenPipe).into()))?);
+            }
+            Ok(answers)
         }
     }
 }
