@@ -217,8 +217,10 @@ impl<R: Runtime> Manager<R> {
             driven.await;
             drop(task);
         };
-        inner.runtime.spawn(run).map_err(|_| Error::NoRuntime)?;
+        // What can be sent from here is, before the task is there. Without a runtime there will be none, and
+        // what was sent is taken back.
         cell.act();
+        inner.runtime.spawn(run).map_err(|_| Error::NoRuntime)?;
         match ending.await {
             Ok(Ok(())) => Ok(lease),
             Ok(Err(error)) => Err(error),

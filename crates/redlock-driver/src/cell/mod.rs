@@ -13,7 +13,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::Shared;
 use futures_util::task::AtomicWaker;
 use redlock_core::{
-    Command, Error, FencingToken, Instant, LeaseMachine, LeaseSpec, LeaseState, LossReason, Output, Patience,
+    Command, Error, FencingToken, Instant, LeaseMachine, LeaseSpec, LeaseState, LossReason, Patience,
 };
 
 pub(crate) use self::outputs::Look;
@@ -182,31 +182,20 @@ impl<R: Runtime> Cell<R> {
 
     /// The task that drives the lease is gone. If that is before its time, because its runtime is gone
     /// too, then nobody can renew or release the lease any more, so it is over; whoever waits is told.
-    pub(crate) fn orphan(&self) {
-        let mut inner = self.lock();
-        if !inner.machine.is_settled() {
-            inner.machine.abandon(self.runtime.now());
-        }
-        inner.waiting.abandoned = true;
-        let mut tellings = Vec::new();
-        loop {
-            match inner.machine.poll_output() {
-                Output::Send(_) => {}
-                Output::Event(event) => {
-                    self.counters.count(&event);
-                    tellings.extend(inner.waiting.tell(&event));
-                }
-                Output::Wait(_) => break,
+    pub(crate) fn orphan(self: &Arc<Self>) {
+        self.feed(|inner, now| {
+            if !inner.machine.is_settled() {
+                // What is to be taken back still goes out where a connection takes it.
+                inner.machine.abandon(now);
             }
-        }
+            inner.waiting.abandoned = true;
+        });
+        let mut inner = self.lock();
         self.counters.add(inner.machine.stats());
         let (unanswered, turn) = (inner.unanswered.forget(), inner.turn.take());
         let unheard = inner.waiting.dismiss();
         drop(inner);
         // Outside the lock: it wakes whoever waits.
-        for telling in tellings {
-            telling.deliver();
-        }
         drop((unheard, turn));
         for (passage, command) in unanswered {
             if let Some(node) = self.nodes.get(command.node.index()) {

@@ -134,14 +134,20 @@ impl Line {
         Some(Writing { entries, waker: self.waker.clone() })
     }
 
-    /// Takes in what was written.
-    pub(crate) fn written(&mut self, batch: Option<Batch>) {
+    /// Takes in what was written. Yields what has come of it meanwhile: the task was not to see it yet.
+    pub(crate) fn written(&mut self, batch: Option<Batch>) -> Option<Outcome> {
         self.writing = false;
-        if let Some(batch) = batch {
-            self.under_way.push_back(batch);
-        }
         if !self.waiting.is_empty() {
             self.wake();
+        }
+        let Batch { entries, mut call } = batch?;
+        let waker = self.waker.as_ref().unwrap_or(Waker::noop());
+        match call.as_mut().poll(&mut Context::from_waker(waker)) {
+            Poll::Ready(result) => Some(Outcome { entries, result, at_once: false }),
+            Poll::Pending => {
+                self.under_way.push_back(Batch { entries, call });
+                None
+            }
         }
     }
 
@@ -248,3 +254,63 @@ pub(crate) const LARGEST_BATCH: usize = 256;
 
 /// While so many batches are under way nothing new is written: it gathers to larger ones.
 const MOST_BATCHES: usize = 32;
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::sync::Arc;
+
+    use super::super::dialect::Dialect;
+    use super::super::testing::set;
+    use super::*;
+
+    /// Answers `OK` between the first look at a call and the second one.
+    #[derive(Clone)]
+    struct Prompt;
+
+    impl Connection for Prompt {
+        fn call(&self, _: redis::Cmd) -> impl Future<Output = RedisResult<Value>> + Send + 'static {
+            let mut polled = false;
+            poll_fn(move |cx| {
+                if std::mem::replace(&mut polled, true) {
+                    return Poll::Ready(Ok(Value::Okay));
+                }
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            })
+        }
+    }
+
+    fn entry(number: u8) -> Entry {
+        let (dialect, command) = (Dialect::new(Arc::default()), set(number, 100));
+        let phrasing = Phrasing::new(&dialect, &command.intent);
+        let words = phrasing.words(&command);
+        Entry::new(command, phrasing, words, To::Nobody)
+    }
+
+    #[test]
+    fn an_answer_that_comes_before_the_batch_is_noted_is_not_missed() {
+        let mut line = Line::default();
+        line.enter(entry(1)).unwrap();
+        let writing = line.advance().unwrap();
+        let batch = writing.write(&Prompt).map_err(|_| "an answer at once").unwrap();
+        // The task is woken for it and finds nothing; it will not be woken again.
+        assert!(line.poll(&mut Context::from_waker(Waker::noop())).is_none());
+        let outcome = line.written(Some(batch)).unwrap();
+        assert_eq!((outcome.result, outcome.entries.len()), (Ok(vec![Value::Okay]), 1));
+        assert!(!outcome.at_once);
+    }
+
+    #[test]
+    fn one_at_a_time_writes() {
+        let mut line = Line::default();
+        line.enter(entry(1)).unwrap();
+        let first = line.advance().unwrap();
+        line.enter(entry(2)).unwrap();
+        assert!(line.advance().is_none() && line.begin().is_none() && !line.has_work());
+        let batch = first.write(&Prompt).map_err(|_| "an answer at once").unwrap();
+        line.written(Some(batch));
+        assert!(line.has_work());
+        assert_eq!(line.begin().unwrap().entries.len(), 1);
+    }
+}

@@ -118,12 +118,11 @@ impl<C: Connection> Wire<C> {
             Ok(batch) => (Some(batch), None),
             Err(outcome) => (None, Some(outcome)),
         };
-        let cut = {
+        let (answered, cut) = {
             let mut line = lock(&self.line);
-            line.written(batch);
-            self.cut.get().cloned()
+            (line.written(batch), self.cut.get().cloned())
         };
-        self.conclude(outcome);
+        self.conclude(outcome.or(answered));
         if let Some(cause) = cut {
             // It was cut meanwhile.
             self.end(cause, Damage::None);
