@@ -13,6 +13,7 @@ use redlock_core::{
 };
 
 use crate::cell::Cell;
+use crate::hints::Hints;
 use crate::trace;
 use crate::turns::Turn;
 use crate::{Runtime, Transport};
@@ -37,17 +38,25 @@ pub(crate) struct Answer {
 pub(crate) fn drive<R: Runtime, T: Transport>(
     cell: Arc<Cell<R>>,
     transport: T,
+    hints: Option<Hints>,
     turn: Option<Turn>,
 ) -> impl Future<Output = ()> + Send + 'static {
     let orphan = OrphanOnDrop(cell);
-    async move { turn_until_settled(&orphan.0, transport, turn).await }
+    async move { turn_until_settled(&orphan.0, transport, hints, turn).await }
 }
 
-async fn turn_until_settled<R: Runtime, T: Transport>(cell: &Cell<R>, transport: T, mut turn: Option<Turn>) {
+async fn turn_until_settled<R: Runtime, T: Transport>(
+    cell: &Cell<R>,
+    transport: T,
+    mut hints: Option<Hints>,
+    mut turn: Option<Turn>,
+) {
     let mut under_way = FuturesUnordered::new();
     let mut answers: Vec<Answer> = Vec::new();
     let mut commands: Vec<Command> = Vec::new();
     let mut events: Vec<Event> = Vec::new();
+    let mut watched: Vec<NodeId> = Vec::new();
+    let mut hinted: Vec<NodeId> = Vec::new();
     let mut timer = pin!(None);
     let mut armed: Option<Instant> = None;
 
@@ -55,16 +64,22 @@ async fn turn_until_settled<R: Runtime, T: Transport>(cell: &Cell<R>, transport:
         trace::answers(cell, &answers);
         // What has been answered goes in before the timers: validity is judged by `now` in any case, and
         // a task that was scheduled late must not count answers that it already has as silence.
-        let (now, wait, over, settled) = cell.feed(|machine, now| {
+        let (now, wait, acquiring, over, settled) = cell.feed(|machine, now| {
             for answer in answers.drain(..) {
                 machine.handle_reply(now, answer.id, answer.reply);
+            }
+            for node in hinted.drain(..) {
+                machine.handle_hint(now, node);
             }
             if machine.next_timeout().is_some_and(|(at, _)| at <= now) {
                 machine.handle_timeout(now);
             }
             let wait = drain(machine, &mut commands, &mut events);
-            let over = !matches!(machine.state(), LeaseState::Acquiring | LeaseState::Held);
-            (now, wait, over, machine.is_settled())
+            watched.clear();
+            watched.extend(machine.watched());
+            let acquiring = machine.state() == LeaseState::Acquiring;
+            let over = !acquiring && machine.state() != LeaseState::Held;
+            (now, wait, acquiring, over, machine.is_settled())
         });
         for event in &events {
             trace::event(cell, event);
@@ -78,6 +93,14 @@ async fn turn_until_settled<R: Runtime, T: Transport>(cell: &Cell<R>, transport:
         }
         if settled || cell.is_stopped() {
             return trace::settled(cell);
+        }
+
+        if !acquiring {
+            hints = None;
+        } else if watched.is_empty()
+            && let Some(hints) = &mut hints
+        {
+            hints.pause_over();
         }
 
         // An armed timer that fires before it is needed costs one more turn; arming anew costs more.
@@ -97,7 +120,10 @@ async fn turn_until_settled<R: Runtime, T: Transport>(cell: &Cell<R>, transport:
                 // The deletes are on their way, so whoever is next comes behind them.
                 turn = None;
             }
-            if requested || !answers.is_empty() {
+            if let Some(hints) = &mut hints {
+                hinted.extend(watched.iter().filter(|node| hints.poll(**node, cx).is_ready()));
+            }
+            if requested || !answers.is_empty() || !hinted.is_empty() {
                 return Poll::Ready(false);
             }
             poll_timer(timer.as_mut(), cx).map(|()| true)

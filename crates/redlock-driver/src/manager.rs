@@ -11,6 +11,7 @@ use redlock_core::{Cause, CauseKind, Config, ConfigError, Error, LeaseMachine, L
 
 use crate::cell::Cell;
 use crate::drive::drive;
+use crate::hints::Hints;
 use crate::stats::Counters;
 use crate::tasks::Tasks;
 use crate::topology::{NodeFacts, TopologyReport};
@@ -208,7 +209,10 @@ impl<R: Runtime> Manager<R> {
         let machine = LeaseMachine::new(spec, base, seed);
         let cell = Arc::new(Cell::new(inner.runtime.clone(), machine, Arc::clone(&inner.counters)));
         let task = inner.tasks.enter(&cell).ok_or(Error::Closed)?;
-        let driven = drive(Arc::clone(&cell), Arc::clone(&inner.nodes), turn);
+        let hints = config
+            .wake_on_release()
+            .then(|| Hints::new(Arc::clone(&inner.nodes), Arc::clone(cell.spec().resource())));
+        let driven = drive(Arc::clone(&cell), Arc::clone(&inner.nodes), hints, turn);
         // From here on dropping this future drops the lease, which takes back what was asked for.
         let lease = Lease::new(Arc::clone(&cell));
         let ending = cell.acquire(asking.patience(&config, begun, waited))?;

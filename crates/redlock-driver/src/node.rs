@@ -9,6 +9,7 @@ use std::time::Duration;
 use redlock_core::{Command, ConfigError, Fault, Reply};
 
 use crate::guarded_memory::GuardedMemory;
+use crate::hints::Watch;
 use crate::redis::{Connect, Connection, Link, Shared, Target, node_name, parse_url, usable};
 use crate::topology::{self, Clock};
 use crate::{Address, MemoryServer, Runtime, SentinelNode, Transport};
@@ -97,6 +98,11 @@ impl Node {
         self.link.close();
     }
 
+    /// Watches a key, where the node can tell of its changes.
+    pub(crate) fn watch(&self, key: &Arc<str>) -> Option<Box<dyn Watch>> {
+        self.link.watch(key)
+    }
+
     pub(crate) fn survey(
         &self,
         clock: Clock,
@@ -176,6 +182,11 @@ trait NodeLink: Send + Sync {
 
     fn close(&self) {}
 
+    /// Watches a key; `None` where the node cannot tell of its changes, or does not want to watch more.
+    fn watch(&self, _: &Arc<str>) -> Option<Box<dyn Watch>> {
+        None
+    }
+
     /// The same with a restart guard; `None` where a restart cannot be seen.
     fn guarded(&self, _: Duration) -> Option<Arc<dyn NodeLink>> {
         None
@@ -194,6 +205,10 @@ impl<R: Connect> NodeLink for Arc<Link<R>> {
 
     fn close(&self) {
         Link::close(self);
+    }
+
+    fn watch(&self, key: &Arc<str>) -> Option<Box<dyn Watch>> {
+        Some(Box::new(self.listener().watch(key)?))
     }
 
     fn guarded(&self, guard: Duration) -> Option<Arc<dyn NodeLink>> {

@@ -110,6 +110,21 @@ impl LeaseMachine {
         })
     }
 
+    /// Whether the key may have gone at a node.
+    pub fn handle_hint(&mut self, now: Instant, _node: crate::NodeId) {
+        self.input(now, |machine| {
+            if matches!(&machine.phase, Phase::Acquiring(acquiring) if matches!(acquiring.stage, Stage::Pausing(_))) {
+                machine.begin_attempt();
+            }
+        });
+    }
+
+    /// The nodes to watch.
+    pub fn watched(&self) -> impl Iterator<Item = crate::NodeId> + '_ {
+        let pausing = matches!(&self.phase, Phase::Acquiring(acquiring) if matches!(acquiring.stage, Stage::Pausing(_)));
+        self.nodes().filter(move |_| pausing)
+    }
+
     /// Gives up whatever there is, for a caller that has gone away. An acquire ends as cancelled, a lease
     /// as [`Event::Lost`] with [`LossReason::Closed`]; either is taken back at every node. A release that
     /// is under way goes on.

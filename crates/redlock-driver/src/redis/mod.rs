@@ -8,6 +8,7 @@
 //!
 //!   Link    one node, dialled and redialled by us        ┐ each Wire is one connection and what is
 //!   Shared  one node behind a connection handed to us    ┘ unanswered on it
+//!   Listener  beside a link: hears from the server that a key has changed
 //!   Target  what a link dials: a server, or the primary that sentinels name
 //! ```
 
@@ -21,7 +22,9 @@ mod dial;
 mod dialect;
 mod fault;
 mod link;
+mod listener;
 mod lower;
+mod pushes;
 mod quarantine;
 mod queue;
 mod repeat;
@@ -44,6 +47,7 @@ pub(crate) use address::{node_name, parse_url, usable};
 pub use connection::AioConnection;
 pub use connection::{Connect, Connection, MAX_UNANSWERED};
 pub(crate) use link::Link;
+pub use pushes::Pushes;
 pub(crate) use sentinel::Sentinels;
 pub(crate) use shared::Shared;
 pub(crate) use slot::hash_slot;
