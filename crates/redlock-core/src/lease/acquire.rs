@@ -113,7 +113,11 @@ impl LeaseMachine {
     /// Whether the key may have gone at a node.
     pub fn handle_hint(&mut self, now: Instant, _node: crate::NodeId) {
         self.input(now, |machine| {
-            if matches!(&machine.phase, Phase::Acquiring(acquiring) if matches!(acquiring.stage, Stage::Pausing(_))) {
+            if let Phase::Acquiring(acquiring) = &mut machine.phase
+                && matches!(acquiring.stage, Stage::Pausing(_))
+            {
+                acquiring.made -= 1;
+                acquiring.last_call = false;
                 machine.begin_attempt();
             }
         });
