@@ -1,16 +1,16 @@
 //! A runtime on tokio's paused clock, with a server whose every answer a test decides.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_channel::oneshot;
-use redis::{RedisResult, Value};
+use redis::{PushInfo, PushKind, RedisResult, Value};
 use redlock_core::{Command, CommandId, Instant, Intent, NodeId, Token, Ttl};
 
-use super::{Connect, Connection, lock, node_name};
+use super::{Connect, Connection, Pushes, lock, node_name};
 use crate::{NotRunning, Runtime};
 
 /// A command about key `k`, due this many milliseconds after the bench's epoch.
@@ -78,6 +78,8 @@ struct Server {
     dials: VecDeque<Dial>,
     dialled: Vec<Arc<str>>,
     connections: Vec<Vec<Call>>,
+    /// Where the connections that listen hand over what they are sent, by their numbers.
+    pushes: BTreeMap<usize, Pushes>,
     closed: usize,
 }
 
@@ -128,6 +130,24 @@ impl Bench {
     pub(super) fn answer(&self, connection: usize, call: usize, answer: RedisResult<Value>) -> bool {
         let sender = lock(&self.server).connections[connection][call].answer.take();
         sender.expect("not answered yet").send(answer).is_ok()
+    }
+
+    /// Sends unasked that this key has changed, or with `None` that everything has.
+    pub(super) fn invalidate(&self, connection: usize, key: Option<&str>) {
+        let changed =
+            key.map_or(Value::Nil, |key| Value::Array(vec![Value::BulkString(key.as_bytes().to_vec())]));
+        self.push(connection, PushInfo { kind: PushKind::Invalidate, data: vec![changed] });
+    }
+
+    fn push(&self, connection: usize, message: PushInfo) {
+        let pushes = lock(&self.server).pushes.get(&connection).cloned();
+        pushes.expect("a connection that listens").push(message);
+    }
+
+    /// Breaks a connection that listens.
+    pub(super) fn disconnect(&self, connection: usize) {
+        self.hang_up(connection);
+        self.push(connection, PushInfo { kind: PushKind::Disconnection, data: vec![] });
     }
 
     /// Breaks a connection: everything unanswered on it fails.
@@ -191,6 +211,20 @@ impl Connect for Bench {
             drop(server);
             let broken = matches!(dial, Dial::BreakAfter(_));
             Ok(Wired { number, broken, socket: Arc::new(Socket(bench)) })
+        }
+    }
+
+    fn connect_listening(
+        &self,
+        client: &redis::Client,
+        pushes: Pushes,
+    ) -> impl Future<Output = RedisResult<Option<Wired>>> + Send + 'static {
+        assert_eq!(client.get_connection_info().redis_settings().protocol(), redis::ProtocolVersion::RESP3);
+        let (bench, dialled) = (self.clone(), self.connect(client));
+        async move {
+            let connection = dialled.await?;
+            lock(&bench.server).pushes.insert(connection.number, pushes);
+            Ok(Some(connection))
         }
     }
 }
