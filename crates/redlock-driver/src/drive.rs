@@ -38,7 +38,7 @@ pub(crate) struct Answer {
 pub(crate) fn drive<R: Runtime, T: Transport>(
     cell: Arc<Cell<R>>,
     transport: T,
-    hints: Option<Hints>,
+    hints: Hints<R>,
     turn: Option<Turn>,
 ) -> impl Future<Output = ()> + Send + 'static {
     let orphan = OrphanOnDrop(cell);
@@ -48,7 +48,7 @@ pub(crate) fn drive<R: Runtime, T: Transport>(
 async fn turn_until_settled<R: Runtime, T: Transport>(
     cell: &Cell<R>,
     transport: T,
-    mut hints: Option<Hints>,
+    mut hints: Hints<R>,
     mut turn: Option<Turn>,
 ) {
     let mut under_way = FuturesUnordered::new();
@@ -64,7 +64,7 @@ async fn turn_until_settled<R: Runtime, T: Transport>(
         trace::answers(cell, &answers);
         // What has been answered goes in before the timers: validity is judged by `now` in any case, and
         // a task that was scheduled late must not count answers that it already has as silence.
-        let (now, wait, acquiring, over, settled) = cell.feed(|machine, now| {
+        let (now, wait, state, token, settled) = cell.feed(|machine, now| {
             for answer in answers.drain(..) {
                 machine.handle_reply(now, answer.id, answer.reply);
             }
@@ -77,10 +77,9 @@ async fn turn_until_settled<R: Runtime, T: Transport>(
             let wait = drain(machine, &mut commands, &mut events);
             watched.clear();
             watched.extend(machine.watched());
-            let acquiring = machine.state() == LeaseState::Acquiring;
-            let over = !acquiring && machine.state() != LeaseState::Held;
-            (now, wait, acquiring, over, machine.is_settled())
+            (now, wait, machine.state(), machine.token(), machine.is_settled())
         });
+        let over = !matches!(state, LeaseState::Acquiring | LeaseState::Held);
         for event in &events {
             trace::event(cell, event);
         }
@@ -95,11 +94,8 @@ async fn turn_until_settled<R: Runtime, T: Transport>(
             return trace::settled(cell);
         }
 
-        if !acquiring {
-            hints = None;
-        } else if watched.is_empty()
-            && let Some(hints) = &mut hints
-        {
+        hints.follow(state, now, token);
+        if watched.is_empty() {
             hints.pause_over();
         }
 
@@ -120,9 +116,7 @@ async fn turn_until_settled<R: Runtime, T: Transport>(
                 // The deletes are on their way, so whoever is next comes behind them.
                 turn = None;
             }
-            if let Some(hints) = &mut hints {
-                hinted.extend(watched.iter().filter(|node| hints.poll(**node, cx).is_ready()));
-            }
+            hinted.extend(watched.iter().filter(|node| hints.poll(**node, cx).is_ready()));
             if requested || !answers.is_empty() || !hinted.is_empty() {
                 return Poll::Ready(false);
             }

@@ -33,6 +33,7 @@ mod cell;
 mod clock;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod courtesy;
 mod drive;
 mod guarded_memory;
 mod hints;

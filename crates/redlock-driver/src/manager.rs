@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
-use redlock_core::{Cause, CauseKind, Config, ConfigError, Error, LeaseMachine, LeaseSpec, Token};
+use redlock_core::{Cause, CauseKind, Config, ConfigError, Error, Instant, LeaseMachine, LeaseSpec, Token};
 
 use crate::cell::Cell;
+use crate::courtesy::{Courtesy, Rest};
 use crate::drive::drive;
 use crate::hints::Hints;
+use crate::redis::timing;
 use crate::stats::Counters;
 use crate::tasks::Tasks;
 use crate::topology::{NodeFacts, TopologyReport};
@@ -34,6 +36,7 @@ struct Inner<R> {
     config: Config,
     tasks: Arc<Tasks<R>>,
     turns: Arc<Turns>,
+    courtesy: Arc<Courtesy>,
     counters: Arc<Counters>,
 }
 
@@ -102,8 +105,10 @@ impl<R: Runtime> Manager<R> {
             Some(guard) => nodes.iter().map(|node| node.guarded(guard)).collect::<Result<_, _>>()?,
         };
         let names = nodes.iter().map(|node| Arc::clone(node.name())).collect();
-        let (tasks, turns, counters) = (Arc::new(Tasks::new()), Arc::default(), Arc::default());
-        Ok(Self { inner: Arc::new(Inner { runtime, nodes, names, config, tasks, turns, counters }) })
+        let tasks = Arc::new(Tasks::new());
+        let (turns, courtesy, counters) = (Arc::default(), Arc::default(), Arc::default());
+        let inner = Inner { runtime, nodes, names, config, tasks, turns, courtesy, counters };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// Describes a lease on `resource`, which is the key that it stands under. Nothing is sent yet; a
@@ -205,13 +210,19 @@ impl<R: Runtime> Manager<R> {
         let begun = inner.runtime.now();
         let config = spec.config().clone();
         let (turn, waited) = inner.turns.await_turn(&inner.runtime, spec.resource(), asking, &config).await?;
+        let hints = Hints::new(
+            inner.runtime.clone(),
+            Arc::clone(&inner.nodes),
+            Arc::clone(spec.resource()),
+            Arc::clone(&inner.courtesy),
+            config.wake_on_release(),
+        );
+        let (hints, rested) = self.let_others_in(hints, turn.is_some(), begun, asking, &spec).await?;
+        let waited = waited.saturating_add(rested);
         let (base, seed) = random()?;
         let machine = LeaseMachine::new(spec, base, seed);
         let cell = Arc::new(Cell::new(inner.runtime.clone(), machine, Arc::clone(&inner.counters)));
         let task = inner.tasks.enter(&cell).ok_or(Error::Closed)?;
-        let hints = config
-            .wake_on_release()
-            .then(|| Hints::new(Arc::clone(&inner.nodes), Arc::clone(cell.spec().resource())));
         let driven = drive(Arc::clone(&cell), Arc::clone(&inner.nodes), hints, turn);
         // From here on dropping this future drops the lease, which takes back what was asked for.
         let lease = Lease::new(Arc::clone(&cell));
@@ -226,6 +237,46 @@ impl<R: Runtime> Manager<R> {
             Ok(Err(error)) => Err(error),
             Err(oneshot::Canceled) => Err(Error::NoRuntime),
         }
+    }
+}
+
+impl<R: Runtime> Manager<R> {
+    /// Leaves the lease to those of other processes who wait for it, if somebody here has just had it. The wait
+    /// itself runs on the runtime, whatever polls this future.
+    async fn let_others_in(
+        &self,
+        mut hints: Hints<R>,
+        in_turn: bool,
+        begun: Instant,
+        asking: Asking,
+        spec: &LeaseSpec,
+    ) -> Result<(Hints<R>, Duration), Error> {
+        let Inner { runtime, courtesy, .. } = &*self.inner;
+        let (config, now) = (spec.config(), runtime.now());
+        // Whatever is seen or not, nobody rests for longer than the pause between two attempts can be.
+        let longest = config.retry_delay().saturating_mul(3) / 2;
+        let end = begun.saturating_add(asking.longest_wait(config)).min(now.saturating_add(longest));
+        let rest = courtesy.before(spec.resource(), now, config.retry_delay());
+        let Some(rest) = rest.filter(|_| in_turn && now < end) else { return Ok((hints, Duration::ZERO)) };
+        let (mut sender, rested) = oneshot::channel();
+        let clock = runtime.clone();
+        let wait = async move {
+            let others = async {
+                match rest {
+                    Rest::Others(expected, ours) => hints.rest(expected, ours, end).await,
+                    Rest::Until(until) => timing::reach(&clock, until.min(end)).await,
+                }
+            };
+            if let Either::Right(_) = select(pin!(others), sender.cancellation()).await {
+                // The caller has gone.
+                return;
+            }
+            // It may have gone just now.
+            let _ = sender.send(hints);
+        };
+        runtime.spawn(wait).map_err(|_| Error::NoRuntime)?;
+        let hints = rested.await.map_err(|oneshot::Canceled| Error::NoRuntime)?;
+        Ok((hints, runtime.now().saturating_since(now)))
     }
 }
 

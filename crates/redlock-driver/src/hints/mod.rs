@@ -1,78 +1,127 @@
 //! Being woken when a lease that somebody else has goes, while one waits for it.
 
+mod lookout;
 mod sight;
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use redlock_core::NodeId;
+use futures_util::future::{Either, select};
+use redlock_core::{Instant, LeaseState, NodeId, Token};
 
+use self::lookout::{Lookout, News};
 pub(crate) use self::sight::{Mark, Sight, Watch};
-use crate::Node;
+use crate::courtesy::{self, Courtesy, Wait};
+use crate::redis::timing;
+use crate::{Node, Runtime};
 
 /// What a waiting caller sees of its key at the nodes, and when that is a reason to ask for the lease again.
 ///
-/// The first news of a held key is taken for its end and is a hint at once: it is what there is to gain. If it
-/// was not, because the holder renews, the next look finds the same holder; after that, news from its node is
-/// first looked into, so that a renewal costs one read and no attempt. What changes after the key was seen to be
-/// free is somebody taking it, and looked into as well.
-///
 /// A watch lives from the first pause to the end of the waiting. What it hears while the nodes are being asked
 /// counts in the next pause, and a key of which nothing was heard need not be read again.
-pub(crate) struct Hints {
+pub(crate) struct Hints<R> {
+    runtime: R,
     nodes: Arc<[Node]>,
     key: Arc<str>,
+    courtesy: Arc<Courtesy>,
+    /// Whether it is wanted at all.
+    wanted: bool,
+    /// How many others are to have the lease first.
+    expected: u32,
+    /// Who is none of the others.
+    ours: Mark,
+    stage: Stage,
     /// By node. None of them before the first pause.
-    posts: Vec<Post>,
+    posts: Vec<Post<R>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Asking; nobody is known to be in the way.
+    Asking,
+    /// Somebody was.
+    Waiting,
+    Holding,
+    Over,
 }
 
 /// What there is of a node.
 #[derive(Default)]
-enum Post {
+enum Post<R> {
     #[default]
     Empty,
-    Watched(Lookout),
+    Watched(Lookout<R>),
     /// It tells nothing, for this pause.
     Deaf,
 }
 
-struct Lookout {
-    watch: Box<dyn Watch>,
-    seen: Option<Sight>,
-    /// Who was seen before that, and whether it is one that renews.
-    holder: Option<Mark>,
-    renews: bool,
-}
+impl<R: Runtime> Hints<R> {
+    /// Hints about a key at these nodes, if they are `wanted`. Nothing is watched yet.
+    pub(crate) fn new(
+        runtime: R,
+        nodes: Arc<[Node]>,
+        key: Arc<str>,
+        courtesy: Arc<Courtesy>,
+        wanted: bool,
+    ) -> Self {
+        let (expected, ours, stage, posts) = (0, Mark::NONE, Stage::Asking, Vec::new());
+        Self { runtime, nodes, key, courtesy, wanted, expected, ours, stage, posts }
+    }
 
-impl Hints {
-    /// Hints about a key at these nodes. Nothing is watched yet.
-    pub(crate) const fn new(nodes: Arc<[Node]>, key: Arc<str>) -> Self {
-        Self { nodes, key, posts: Vec::new() }
+    /// Lets so many others than us have the lease first, as far as one node shows them, but does not wait for
+    /// it longer than `until`. To be called within a task of the runtime.
+    pub(crate) async fn rest(&mut self, expected: u32, ours: Mark, until: Instant) {
+        (self.expected, self.ours) = (expected, ours);
+        let runtime = self.runtime.clone();
+        let hinted = poll_fn(|context| match self.look(NodeId::new(0), context) {
+            Some(Poll::Ready(())) => Poll::Ready(true),
+            Some(Poll::Pending) => Poll::Pending,
+            None => Poll::Ready(false),
+        });
+        match select(pin!(hinted), pin!(timing::reach(&runtime, until))).await {
+            Either::Left((true, _)) | Either::Right(_) => {}
+            // Nothing to be seen. They had time to come.
+            Either::Left((false, _)) => {
+                let left = courtesy::leave(expected, 0).unwrap_or_default();
+                timing::reach(&runtime, until.min(runtime.now().saturating_add(left))).await;
+            }
+        }
     }
 
     /// Whether the key may have gone at this node, as far as is not known yet. To be called in a pause only, and
     /// within a task of the runtime.
     pub(crate) fn poll(&mut self, node: NodeId, context: &mut Context<'_>) -> Poll<()> {
-        let Some(known) = self.nodes.get(node.index()) else { return Poll::Pending };
+        self.stage = Stage::Waiting;
+        self.look(node, context).unwrap_or(Poll::Pending)
+    }
+
+    /// The same; `None` where nothing is to be seen.
+    fn look(&mut self, node: NodeId, context: &mut Context<'_>) -> Option<Poll<()>> {
+        let known = self.nodes.get(node.index()).filter(|_| self.wanted)?;
         if self.posts.len() < self.nodes.len() {
             self.posts.resize_with(self.nodes.len(), Post::default);
         }
-        let Some(post) = self.posts.get_mut(node.index()) else { return Poll::Pending };
+        let post = self.posts.get_mut(node.index())?;
         if let Post::Empty = post {
-            *post = known.watch(&self.key).map_or(Post::Deaf, |watch| Post::Watched(Lookout::new(watch)));
+            let watch = known.watch(&self.key);
+            *post = watch.map_or(Post::Deaf, |watch| {
+                Post::Watched(Lookout::new(self.runtime.clone(), watch, self.ours))
+            });
         }
-        let Post::Watched(lookout) = post else { return Poll::Pending };
-        match lookout.poll(context) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(true) => Poll::Ready(()),
-            Poll::Ready(false) => {
+        let Post::Watched(lookout) = post else { return None };
+        match lookout.poll(self.expected, context) {
+            Poll::Pending => Some(Poll::Pending),
+            Poll::Ready(News::Hint) => Some(Poll::Ready(())),
+            Poll::Ready(News::None) => {
                 *post = Post::Deaf;
-                Poll::Pending
+                None
             }
         }
     }
 
-    /// The pause is over. Nodes that could tell nothing are tried again in the next one.
+    /// The nodes are being asked. Those that could tell nothing are tried again in the next pause.
     pub(crate) fn pause_over(&mut self) {
         for post in &mut self.posts {
             if let Post::Deaf = post {
@@ -80,33 +129,36 @@ impl Hints {
             }
         }
     }
-}
 
-impl Lookout {
-    const fn new(watch: Box<dyn Watch>) -> Self {
-        Self { watch, seen: None, holder: None, renews: false }
-    }
-
-    /// Ends with a hint, or with the news that there will be none.
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<bool> {
-        loop {
-            let Poll::Ready(sight) = self.watch.poll_sight(context) else { return Poll::Pending };
-            let before = self.seen.replace(sight);
-            match sight {
-                Sight::Free => return Poll::Ready(true),
-                Sight::Held(mark) => {
-                    self.renews = self.holder == Some(mark);
-                    self.holder = Some(mark);
+    /// Follows the lease to its end, and remembers for the next one how it was to wait for it.
+    pub(crate) fn follow(&mut self, state: LeaseState, now: Instant, token: Token) {
+        match (state, self.stage) {
+            (LeaseState::Acquiring, _) | (LeaseState::Held, Stage::Holding) | (_, Stage::Over) => {}
+            (LeaseState::Held, _) => {
+                let ours = Mark::of(token.to_hex().as_str().as_bytes());
+                self.courtesy.won(&self.key, now, self.waited(), ours);
+                self.stage = Stage::Holding;
+                self.posts = Vec::new();
+            }
+            (_, stage) => {
+                if stage == Stage::Holding {
+                    self.courtesy.over(&self.key, now);
                 }
-                Sight::Changed if matches!(before, Some(Sight::Held(_))) && !self.renews => {
-                    return Poll::Ready(true);
-                }
-                Sight::Changed => {}
-                Sight::Over => return Poll::Ready(false),
+                self.stage = Stage::Over;
+                self.posts = Vec::new();
             }
         }
     }
-}
 
-#[cfg(test)]
-mod tests;
+    fn waited(&self) -> Wait {
+        let seen = self.posts.iter().filter_map(|post| match post {
+            Post::Watched(lookout) => Some(lookout.others()),
+            Post::Empty | Post::Deaf => None,
+        });
+        match (seen.max(), self.stage) {
+            (Some(others), _) => Wait::Seen(others),
+            (None, Stage::Waiting) => Wait::Unseen,
+            (None, _) => Wait::None,
+        }
+    }
+}

@@ -21,6 +21,9 @@ pub(crate) enum Sight {
 pub(crate) struct Mark(u64);
 
 impl Mark {
+    /// That of nobody.
+    pub(crate) const NONE: Self = Self(0);
+
     pub(crate) fn of(value: &[u8]) -> Self {
         let mut hasher = DefaultHasher::new();
         value.hash(&mut hasher);

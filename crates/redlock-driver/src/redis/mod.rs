@@ -35,7 +35,7 @@ mod slot;
 mod state;
 mod target;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 pub(crate) mod timing;
 mod watch;
 mod wire;

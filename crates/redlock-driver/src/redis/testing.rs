@@ -53,7 +53,7 @@ pub(super) fn words(cmd: &redis::Cmd) -> Vec<String> {
 
 /// How the server takes a dial.
 #[derive(Clone, Debug)]
-pub(super) enum Dial {
+pub(crate) enum Dial {
     Accept,
     AcceptAfter(Duration),
     /// Accept after this time, and fail every command at once.
@@ -67,7 +67,7 @@ pub(super) enum Dial {
 
 /// Runtime, dialler and server in one; clones are the same bench.
 #[derive(Clone, Debug)]
-pub(super) struct Bench {
+pub(crate) struct Bench {
     epoch: tokio::time::Instant,
     server: Arc<Mutex<Server>>,
 }
@@ -90,7 +90,7 @@ struct Call {
 }
 
 impl Bench {
-    pub(super) fn new(dials: impl IntoIterator<Item = Dial>) -> Self {
+    pub(crate) fn new(dials: impl IntoIterator<Item = Dial>) -> Self {
         let server = Server { dials: dials.into_iter().collect(), ..Server::default() };
         Self { epoch: tokio::time::Instant::now(), server: Arc::new(Mutex::new(server)) }
     }
@@ -231,7 +231,7 @@ impl Connect for Bench {
 
 /// A connection of the bench.
 #[derive(Clone, Debug)]
-pub(super) struct Wired {
+pub(crate) struct Wired {
     number: usize,
     broken: bool,
     socket: Arc<Socket>,
