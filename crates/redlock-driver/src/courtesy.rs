@@ -5,17 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use redlock_core::Instant;
-
-use crate::hints::Mark;
-
 /// What a manager remembers of the contention for the resources that its callers have had lately.
 ///
 /// Whoever asks for a lease right behind its own release comes before everybody who waits: they first have to
 /// hear of it. Among those who have heard, the fastest would win, and it would be the same one each time. So
-/// whoever had to wait for a lease counts how many others had it meanwhile, and after its own lets as many go
-/// before: it rests until it has seen them, or until those who had their turn even longer ago could have come
-/// and did not. That makes contenders take turns without knowing of each other. The count is made anew each
-/// time, so it follows when some leave or come.
+/// whoever had to wait for a lease counts how many other managers had it meanwhile, and after its own lets as
+/// many go before: it rests until it has seen them, or for as long as it took them the last time, or until those
+/// who had their turn even longer ago could have come and did not. So contenders take turns. The count is made
+/// anew each time, and follows when some leave or come.
 ///
 /// Who has never had to wait knows of no others. From time to time it makes a short pause, in which they can
 /// get in: seldom, if nobody does.
@@ -37,10 +34,10 @@ struct Place {
 struct Memory {
     /// When our last lease was over; none while there is one.
     over: Option<Instant>,
-    /// What our last one looked like.
-    ours: Mark,
     /// How many others had the lease between our last two.
     others: u32,
+    /// And how long that took them.
+    meanwhile: Duration,
     /// Since when nobody but us has had it, as far as we know.
     alone_since: Instant,
     /// For how long to have it alone before the next look for others.
@@ -52,8 +49,8 @@ struct Memory {
 /// What to do before asking for a resource that one of us has just had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rest {
-    /// Let so many others have it first, of whom none looks like this.
-    Others(u32, Mark),
+    /// Let so many others have it first, but not longer than until then.
+    Others(u32, Instant),
     /// Wait until then.
     Until(Instant),
 }
@@ -85,7 +82,7 @@ impl Courtesy {
             return None;
         }
         if memory.others > 0 {
-            return Some(Rest::Others(memory.others, memory.ours));
+            return Some(Rest::Others(memory.others, over.saturating_add(memory.meanwhile)));
         }
         if alone > memory.next_look {
             memory.next_look = memory.next_look.saturating_mul(2).min(LAST_LOOK);
@@ -95,16 +92,16 @@ impl Courtesy {
         None
     }
 
-    /// One of us has it, and this is what it looks like.
-    pub(crate) fn won(&self, resource: &Arc<str>, now: Instant, wait: Wait, ours: Mark) {
+    /// One of us has it.
+    pub(crate) fn won(&self, resource: &Arc<str>, now: Instant, wait: Wait) {
         let mut places = self.lock();
         let Some(place) = at(&mut places, resource) else { return };
         let fresh = || Place {
             resource: Arc::clone(resource),
             memory: Memory {
                 over: None,
-                ours,
                 others: 0,
+                meanwhile: LATELY,
                 alone_since: now,
                 next_look: FIRST_LOOK,
                 unseen: false,
@@ -128,7 +125,10 @@ impl Courtesy {
             // It may have been mere luck, until a rest has shown that it was not.
             Wait::None => memory.unseen && lately,
         };
-        (memory.others, memory.ours, memory.over) = (others, ours, None);
+        if let Some(over) = memory.over {
+            memory.meanwhile = now.saturating_since(over);
+        }
+        (memory.others, memory.over) = (others, None);
     }
 
     /// And has it no more.
@@ -175,7 +175,7 @@ fn after(instant: Instant, span: Duration, now: Instant) -> Option<Rest> {
 const PLACES: usize = 256;
 
 /// The most that one lets go before oneself.
-const MOST_OTHERS: u32 = 32;
+pub(crate) const MOST_OTHERS: u32 = 32;
 
 /// For how long after its lease somebody counts as one who asks again at once.
 const LATELY: Duration = Duration::from_millis(100);

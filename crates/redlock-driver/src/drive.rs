@@ -64,7 +64,7 @@ async fn turn_until_settled<R: Runtime, T: Transport>(
         trace::answers(cell, &answers);
         // What has been answered goes in before the timers: validity is judged by `now` in any case, and
         // a task that was scheduled late must not count answers that it already has as silence.
-        let (now, wait, state, token, settled) = cell.feed(|machine, now| {
+        let (now, wait, state, settled) = cell.feed(|machine, now| {
             for answer in answers.drain(..) {
                 machine.handle_reply(now, answer.id, answer.reply);
             }
@@ -77,7 +77,7 @@ async fn turn_until_settled<R: Runtime, T: Transport>(
             let wait = drain(machine, &mut commands, &mut events);
             watched.clear();
             watched.extend(machine.watched());
-            (now, wait, machine.state(), machine.token(), machine.is_settled())
+            (now, wait, machine.state(), machine.is_settled())
         });
         let over = !matches!(state, LeaseState::Acquiring | LeaseState::Held);
         for event in &events {
@@ -94,7 +94,7 @@ async fn turn_until_settled<R: Runtime, T: Transport>(
             return trace::settled(cell);
         }
 
-        hints.follow(state, now, token);
+        hints.follow(state, now);
         if watched.is_empty() {
             hints.pause_over();
         }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_channel::oneshot;
@@ -12,7 +12,7 @@ use redlock_core::{Cause, CauseKind, Config, ConfigError, Error, Instant, LeaseM
 use crate::cell::Cell;
 use crate::courtesy::{Courtesy, Rest};
 use crate::drive::drive;
-use crate::hints::Hints;
+use crate::hints::{Hints, MANAGER_LEN, Mark};
 use crate::redis::timing;
 use crate::stats::Counters;
 use crate::tasks::Tasks;
@@ -31,6 +31,8 @@ pub struct Manager<R> {
 
 struct Inner<R> {
     runtime: R,
+    /// The beginning of its tokens, once one was needed.
+    id: OnceLock<[u8; MANAGER_LEN]>,
     nodes: Arc<[Node]>,
     names: Arc<[Arc<str>]>,
     config: Config,
@@ -107,7 +109,8 @@ impl<R: Runtime> Manager<R> {
         let names = nodes.iter().map(|node| Arc::clone(node.name())).collect();
         let tasks = Arc::new(Tasks::new());
         let (turns, courtesy, counters) = (Arc::default(), Arc::default(), Arc::default());
-        let inner = Inner { runtime, nodes, names, config, tasks, turns, courtesy, counters };
+        let inner =
+            Inner { runtime, id: OnceLock::new(), nodes, names, config, tasks, turns, courtesy, counters };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -210,16 +213,17 @@ impl<R: Runtime> Manager<R> {
         let begun = inner.runtime.now();
         let config = spec.config().clone();
         let (turn, waited) = inner.turns.await_turn(&inner.runtime, spec.resource(), asking, &config).await?;
+        let (base, seed) = random(inner.id())?;
         let hints = Hints::new(
             inner.runtime.clone(),
             Arc::clone(&inner.nodes),
             Arc::clone(spec.resource()),
             Arc::clone(&inner.courtesy),
             config.wake_on_release(),
+            Mark::of(base.to_hex().as_str().as_bytes()).owner(),
         );
         let (hints, rested) = self.let_others_in(hints, turn.is_some(), begun, asking, &spec).await?;
         let waited = waited.saturating_add(rested);
-        let (base, seed) = random()?;
         let machine = LeaseMachine::new(spec, base, seed);
         let cell = Arc::new(Cell::new(inner.runtime.clone(), machine, Arc::clone(&inner.counters)));
         let task = inner.tasks.enter(&cell).ok_or(Error::Closed)?;
@@ -263,7 +267,7 @@ impl<R: Runtime> Manager<R> {
         let wait = async move {
             let others = async {
                 match rest {
-                    Rest::Others(expected, ours) => hints.rest(expected, ours, end).await,
+                    Rest::Others(expected, until) => hints.rest(expected, until.min(end)).await,
                     Rest::Until(until) => timing::reach(&clock, until.min(end)).await,
                 }
             };
@@ -281,6 +285,15 @@ impl<R: Runtime> Manager<R> {
 }
 
 impl<R: Runtime> Inner<R> {
+    fn id(&self) -> Result<[u8; MANAGER_LEN], Error> {
+        if let Some(id) = self.id.get() {
+            return Ok(*id);
+        }
+        let mut id = [0; MANAGER_LEN];
+        getrandom::fill(&mut id).map_err(|_| Error::NoRandomness)?;
+        Ok(*self.id.get_or_init(|| id))
+    }
+
     fn stop(&self) {
         self.tasks.stop();
         for node in self.nodes.iter() {
@@ -289,11 +302,15 @@ impl<R: Runtime> Inner<R> {
     }
 }
 
-/// The random base of a lease's tokens, and the seed of its jitter.
-fn random() -> Result<(Token, u64), Error> {
+/// The base of a lease's tokens, and the seed of its jitter. The tokens of a manager begin alike, so that others
+/// can tell who takes turns with them; 12 random bytes of each are its own.
+fn random(id: Result<[u8; MANAGER_LEN], Error>) -> Result<(Token, u64), Error> {
     let mut bytes = [0_u8; Token::LEN];
     getrandom::fill(&mut bytes).map_err(|_| Error::NoRandomness)?;
     let seed = getrandom::u64().map_err(|_| Error::NoRandomness)?;
+    for (byte, of_manager) in bytes.iter_mut().zip(id?) {
+        *byte = of_manager;
+    }
     Ok((Token::from_bytes(bytes), seed))
 }
 

@@ -2,15 +2,13 @@ use super::*;
 
 const RETRY: Duration = Duration::from_millis(200);
 
-const OURS: Mark = Mark::NONE;
-
 fn at(micros: u64) -> Instant {
     Instant::from_epoch(Duration::from_micros(micros))
 }
 
 /// One lease of ours, from `from` to `to`.
 fn lease(courtesy: &Courtesy, resource: &Arc<str>, from: u64, to: u64, wait: Wait) {
-    courtesy.won(resource, at(from), wait, OURS);
+    courtesy.won(resource, at(from), wait);
     assert_eq!(courtesy.before(resource, at(to), RETRY), None, "we have it");
     courtesy.over(resource, at(to));
 }
@@ -20,12 +18,13 @@ fn as_many_go_first_as_went_before() {
     let (courtesy, resource) = (Courtesy::default(), "r".into());
     assert_eq!(courtesy.before(&resource, at(0), RETRY), None);
     lease(&courtesy, &resource, 0, 1_000, Wait::Seen(7));
-    assert_eq!(courtesy.before(&resource, at(1_000), RETRY), Some(Rest::Others(7, OURS)));
+    assert_eq!(courtesy.before(&resource, at(1_000), RETRY), Some(Rest::Others(7, at(101_000))));
     assert_eq!(courtesy.before(&"other".into(), at(1_000), RETRY), None);
     // Who comes back late has let them go.
     assert_eq!(courtesy.before(&resource, at(200_000), RETRY), None);
+    // It is not for longer than they took.
     lease(&courtesy, &resource, 2_000, 3_000, Wait::Seen(1_000));
-    assert_eq!(courtesy.before(&resource, at(3_000), RETRY), Some(Rest::Others(MOST_OTHERS, OURS)));
+    assert_eq!(courtesy.before(&resource, at(3_000), RETRY), Some(Rest::Others(MOST_OTHERS, at(4_000))));
     // Nobody else came.
     lease(&courtesy, &resource, 4_000, 5_000, Wait::Seen(0));
     assert_eq!(courtesy.before(&resource, at(5_000), RETRY), None);

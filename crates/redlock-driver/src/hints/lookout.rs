@@ -5,9 +5,9 @@ use std::task::{Context, Poll};
 
 use futures_util::FutureExt as _;
 
-use super::sight::{Mark, Sight, Watch};
+use super::sight::{Mark, Owner, Sight, Watch};
 use crate::Runtime;
-use crate::courtesy;
+use crate::courtesy::{self, MOST_OTHERS};
 use crate::redis::timing;
 
 /// Makes hints of what is seen of a key.
@@ -22,9 +22,11 @@ pub(super) struct Lookout<R> {
     /// The last sight was of somebody who has it and does not renew.
     simply_held: bool,
     /// Who was last seen to have it.
-    holder: Mark,
-    /// How many have had it.
-    others: u32,
+    holder: Option<Mark>,
+    /// Who is none of the others.
+    us: Owner,
+    /// Who has had it, up to a limit.
+    others: Vec<Owner>,
     /// The key is free, and is left to others until this ends.
     left_to_others: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
@@ -39,14 +41,14 @@ pub(super) enum News {
 }
 
 impl<R: Runtime> Lookout<R> {
-    /// `holder` is who had it before anything was seen.
-    pub(super) const fn new(runtime: R, watch: Box<dyn Watch>, holder: Mark) -> Self {
-        Self { runtime, watch, simply_held: false, holder, others: 0, left_to_others: None }
+    pub(super) const fn new(runtime: R, watch: Box<dyn Watch>, us: Owner) -> Self {
+        let others = Vec::new();
+        Self { runtime, watch, simply_held: false, holder: None, us, others, left_to_others: None }
     }
 
     /// How many others were seen to have the lease.
-    pub(super) const fn others(&self) -> u32 {
-        self.others
+    pub(super) fn others(&self) -> u32 {
+        u32::try_from(self.others.len()).unwrap_or(u32::MAX)
     }
 
     /// Ends with the next hint. `expected` is how many others are to go first.
@@ -56,7 +58,7 @@ impl<R: Runtime> Lookout<R> {
             self.left_to_others = None;
             let simply_held = std::mem::take(&mut self.simply_held);
             match sight {
-                Sight::Free => match courtesy::leave(expected, self.others) {
+                Sight::Free => match courtesy::leave(expected, self.others()) {
                     None => return Poll::Ready(News::Hint),
                     Some(span) => {
                         let runtime = self.runtime.clone();
@@ -65,11 +67,14 @@ impl<R: Runtime> Lookout<R> {
                     }
                 },
                 Sight::Held(mark) => {
-                    let renews = std::mem::replace(&mut self.holder, mark) == mark;
-                    self.others = self.others.saturating_add(u32::from(!renews));
+                    let renews = self.holder.replace(mark) == Some(mark);
+                    let owner = mark.owner();
+                    if owner != self.us && !self.others.contains(&owner) && self.others() < MOST_OTHERS {
+                        self.others.push(owner);
+                    }
                     self.simply_held = !renews;
                 }
-                Sight::Changed if simply_held && courtesy::leave(expected, self.others).is_none() => {
+                Sight::Changed if simply_held && courtesy::leave(expected, self.others()).is_none() => {
                     return Poll::Ready(News::Hint);
                 }
                 Sight::Changed => {}

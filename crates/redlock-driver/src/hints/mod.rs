@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_util::future::{Either, select};
-use redlock_core::{Instant, LeaseState, NodeId, Token};
+use redlock_core::{Instant, LeaseState, NodeId};
 
 use self::lookout::{Lookout, News};
-pub(crate) use self::sight::{Mark, Sight, Watch};
+pub(crate) use self::sight::{MANAGER_LEN, Mark, Owner, Sight, Watch};
 use crate::courtesy::{self, Courtesy, Wait};
 use crate::redis::timing;
 use crate::{Node, Runtime};
@@ -31,7 +31,7 @@ pub(crate) struct Hints<R> {
     /// How many others are to have the lease first.
     expected: u32,
     /// Who is none of the others.
-    ours: Mark,
+    us: Owner,
     stage: Stage,
     /// By node. None of them before the first pause.
     posts: Vec<Post<R>>,
@@ -65,15 +65,16 @@ impl<R: Runtime> Hints<R> {
         key: Arc<str>,
         courtesy: Arc<Courtesy>,
         wanted: bool,
+        us: Owner,
     ) -> Self {
-        let (expected, ours, stage, posts) = (0, Mark::NONE, Stage::Asking, Vec::new());
-        Self { runtime, nodes, key, courtesy, wanted, expected, ours, stage, posts }
+        let (expected, stage, posts) = (0, Stage::Asking, Vec::new());
+        Self { runtime, nodes, key, courtesy, wanted, expected, us, stage, posts }
     }
 
     /// Lets so many others than us have the lease first, as far as one node shows them, but does not wait for
     /// it longer than `until`. To be called within a task of the runtime.
-    pub(crate) async fn rest(&mut self, expected: u32, ours: Mark, until: Instant) {
-        (self.expected, self.ours) = (expected, ours);
+    pub(crate) async fn rest(&mut self, expected: u32, until: Instant) {
+        self.expected = expected;
         let runtime = self.runtime.clone();
         let hinted = poll_fn(|context| match self.look(NodeId::new(0), context) {
             Some(Poll::Ready(())) => Poll::Ready(true),
@@ -107,7 +108,7 @@ impl<R: Runtime> Hints<R> {
         if let Post::Empty = post {
             let watch = known.watch(&self.key);
             *post = watch.map_or(Post::Deaf, |watch| {
-                Post::Watched(Lookout::new(self.runtime.clone(), watch, self.ours))
+                Post::Watched(Lookout::new(self.runtime.clone(), watch, self.us))
             });
         }
         let Post::Watched(lookout) = post else { return None };
@@ -131,12 +132,11 @@ impl<R: Runtime> Hints<R> {
     }
 
     /// Follows the lease to its end, and remembers for the next one how it was to wait for it.
-    pub(crate) fn follow(&mut self, state: LeaseState, now: Instant, token: Token) {
+    pub(crate) fn follow(&mut self, state: LeaseState, now: Instant) {
         match (state, self.stage) {
             (LeaseState::Acquiring, _) | (LeaseState::Held, Stage::Holding) | (_, Stage::Over) => {}
             (LeaseState::Held, _) => {
-                let ours = Mark::of(token.to_hex().as_str().as_bytes());
-                self.courtesy.won(&self.key, now, self.waited(), ours);
+                self.courtesy.won(&self.key, now, self.waited());
                 self.stage = Stage::Holding;
                 self.posts = Vec::new();
             }

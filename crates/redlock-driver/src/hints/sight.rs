@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 pub(crate) enum Sight {
     /// The key is not there.
     Free,
-    /// It is there. The same holder has the same mark, for as long as the token stays the same.
+    /// It is there, with a value that has this mark.
     Held(Mark),
     /// It is not as it was when it was last seen: gone, taken, or given a new time to live.
     Changed,
@@ -18,17 +18,33 @@ pub(crate) enum Sight {
 
 /// Tells one value of a key from another, without being one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Mark(u64);
+pub(crate) struct Mark {
+    whole: u64,
+    owner: Owner,
+}
+
+/// Whose a value is. All that leases of one manager leave in their keys is of the same owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Owner(u64);
 
 impl Mark {
-    /// That of nobody.
-    pub(crate) const NONE: Self = Self(0);
-
     pub(crate) fn of(value: &[u8]) -> Self {
-        let mut hasher = DefaultHasher::new();
-        value.hash(&mut hasher);
-        Self(hasher.finish())
+        let start = value.get(..2 * MANAGER_LEN).unwrap_or(value);
+        Self { whole: digest(value), owner: Owner(digest(start)) }
     }
+
+    pub(crate) const fn owner(self) -> Owner {
+        self.owner
+    }
+}
+
+/// So many of a token's bytes are those of the manager; each is two characters of the value.
+pub(crate) const MANAGER_LEN: usize = 8;
+
+fn digest(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// A key under observation at one node; no more when dropped.

@@ -14,6 +14,8 @@ impl Watch for Script {
     }
 }
 
+const US: &[u8] = b"0123456789abcdef0123456789abcdef01234567";
+
 const CHANGED: Sight = Sight::Changed;
 
 fn held(holder: u8) -> Sight {
@@ -21,7 +23,7 @@ fn held(holder: u8) -> Sight {
 }
 
 fn lookout() -> Lookout<Bench> {
-    Lookout::new(Bench::new([]), Box::new(Script(VecDeque::new())), Mark::NONE)
+    Lookout::new(Bench::new([]), Box::new(Script(VecDeque::new())), Mark::of(US).owner())
 }
 
 /// What one more sight leads to.
@@ -74,6 +76,23 @@ async fn others_go_first_if_they_come() {
     }
     assert_eq!(show(&mut lookout, CHANGED, 3).await, Some(News::Hint));
     assert_eq!(lookout.others(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn others_are_counted_once_and_not_we() {
+    let mut lookout = lookout();
+    let another = US.iter().map(|byte| byte ^ u8::from(*byte == b'6')).collect::<Vec<_>>();
+    let [mut later, mut last] = [US.to_vec(), another.clone()];
+    (later[20], last[20]) = (b'x', b'x');
+    for value in [US, &later, &another, &last, &another] {
+        assert_eq!(show(&mut lookout, Sight::Held(Mark::of(value)), 3).await, None);
+        assert_eq!(show(&mut lookout, CHANGED, 3).await, None);
+    }
+    assert_eq!(lookout.others(), 1);
+    for other in 0..=255 {
+        assert_eq!(show(&mut lookout, held(other), 300).await, None);
+    }
+    assert_eq!(lookout.others(), MOST_OTHERS);
 }
 
 #[tokio::test(start_paused = true)]
