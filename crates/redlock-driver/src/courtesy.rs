@@ -40,7 +40,8 @@ struct Memory {
     meanwhile: Duration,
     /// Since when nobody but us has had it, as far as we know.
     alone_since: Instant,
-    /// For how long to have it alone before the next look for others.
+    /// When others were last given time to get in, and for how long to be alone before the next time.
+    looked: Instant,
     next_look: Duration,
     /// There were others, and no seeing them.
     unseen: bool,
@@ -84,9 +85,9 @@ impl Courtesy {
         if memory.others > 0 {
             return Some(Rest::Others(memory.others, over.saturating_add(memory.meanwhile)));
         }
-        if alone > memory.next_look {
+        if now.saturating_since(memory.looked) > memory.next_look {
             memory.next_look = memory.next_look.saturating_mul(2).min(LAST_LOOK);
-            memory.alone_since = now;
+            memory.looked = now;
             return after(over, HEAD_START, now);
         }
         None
@@ -103,6 +104,7 @@ impl Courtesy {
                 others: 0,
                 meanwhile: LATELY,
                 alone_since: now,
+                looked: now,
                 next_look: FIRST_LOOK,
                 unseen: false,
             },
@@ -117,7 +119,7 @@ impl Courtesy {
         };
         let lately = memory.over.is_some_and(|over| now.saturating_since(over) <= LATELY);
         if others > 0 || wait == Wait::Unseen || !lately {
-            (memory.alone_since, memory.next_look) = (now, FIRST_LOOK);
+            (memory.alone_since, memory.looked, memory.next_look) = (now, now, FIRST_LOOK);
         }
         memory.unseen = match wait {
             Wait::Unseen => true,

@@ -53,8 +53,7 @@ impl<R: Runtime> Lookout<R> {
 
     /// Ends with the next hint. `expected` is how many others are to go first.
     pub(super) fn poll(&mut self, expected: u32, context: &mut Context<'_>) -> Poll<News> {
-        loop {
-            let Poll::Ready(sight) = self.watch.poll_sight(context) else { break };
+        while let Poll::Ready(sight) = self.watch.poll_sight(context) {
             self.left_to_others = None;
             let simply_held = std::mem::take(&mut self.simply_held);
             match sight {
