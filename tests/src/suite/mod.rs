@@ -177,6 +177,7 @@ macro_rules! suite {
                 the_rights_for_scripts_are_enough_everywhere,
                 without_scripts_the_documented_rights_are_enough_and_all_are_needed,
                 behind_sentinels_one_right_more_is_needed,
+                to_be_woken_takes_one_right_more,
             ]
         }
         $crate::suite! { @module $adapter, $block_on,
