@@ -245,6 +245,10 @@ impl<R: Runtime> NodeLink for (R, MemoryServer) {
         Box::pin(self.1.send(&self.0, command))
     }
 
+    fn watch(&self, key: &Arc<str>) -> Option<Box<dyn Watch>> {
+        Some(Box::new(self.1.watch(&self.0, key)))
+    }
+
     fn guarded(&self, guard: Duration) -> Option<Arc<dyn NodeLink>> {
         Some(Arc::new(GuardedMemory::new(self.0.clone(), self.1.clone(), guard)))
     }
@@ -256,6 +260,10 @@ impl<R: Runtime> NodeLink for GuardedMemory<R> {
             Ok(()) => Box::pin(self.server().send(self.runtime(), command)),
             Err(fault) => Box::pin(std::future::ready(Err(fault))),
         }
+    }
+
+    fn watch(&self, key: &Arc<str>) -> Option<Box<dyn Watch>> {
+        Some(Box::new(self.server().watch(self.runtime(), key)))
     }
 
     fn guarded(&self, guard: Duration) -> Option<Arc<dyn NodeLink>> {
