@@ -19,8 +19,10 @@ pub(crate) struct MemoryWatch<R> {
     key: Arc<str>,
     number: u64,
     seen: Option<Sight>,
-    timer: Option<(Instant, Pin<Box<dyn Future<Output = ()> + Send>>)>,
+    timer: Option<(Instant, Sleep)>,
 }
+
+type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl MemoryServer {
     /// Watches a key.
