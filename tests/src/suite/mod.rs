@@ -216,6 +216,7 @@ macro_rules! suite {
                 nobody_listens_without_need,
                 closing_ends_the_listening,
                 a_lost_listener_costs_a_pause_and_is_replaced,
+                managers_take_turns,
             ]
         }
         $crate::suite! { @module $adapter, $block_on,

@@ -203,3 +203,30 @@ pub async fn a_lost_listener_costs_a_pause_and_is_replaced<R: Adapter>() {
     let free = async { assert!(node.del("taken")) };
     woken::<R>(&manager, &"taken".into(), free).await.release().await.unwrap();
 }
+
+/// Three who ask again as soon as they have released.
+pub async fn managers_take_turns<R: Adapter>() {
+    for count in [1, 3] {
+        let nodes = shared_primaries(count);
+        let key = key("turns");
+        let wins = std::array::from_fn::<_, 3, _>(|_| std::cell::Cell::new(0));
+        let contend = async |own: &std::cell::Cell<u32>| {
+            let config = Config::builder().ttl(ms(20_000)).build().unwrap();
+            let manager: Manager<R> = match &*nodes {
+                [node] => Manager::single(node.url(), config).unwrap(),
+                nodes => redlock(urls(nodes), config),
+            };
+            let lock = manager.lock(key.clone());
+            while wins.iter().all(|wins| wins.get() < 100) {
+                let lease = lock.acquire_within(ms(20_000)).await.unwrap();
+                own.set(own.get() + 1);
+                pause::<R>(ms(1)).await;
+                lease.release().await.unwrap();
+            }
+            manager.close().await;
+        };
+        futures_util::future::join_all(wins.iter().map(contend)).await;
+        // As a rule, 95 and more. This is about those who get 2.
+        assert!(wins.iter().all(|wins| wins.get() >= 30), "{count} nodes: {wins:?}");
+    }
+}
