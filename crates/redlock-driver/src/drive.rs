@@ -11,24 +11,32 @@ use redlock_core::Instant;
 
 use crate::Runtime;
 use crate::cell::{Cell, Look};
+use crate::courtesy::Wait;
+use crate::hints::Hints;
 use crate::recipient::Recipient as _;
 use crate::trace;
 
 /// Drives a lease until nothing is left to do for it. Dropping the future before that, as its runtime does
 /// when it shuts down, ends the lease, also when the future was never polled.
-pub(crate) fn drive<R: Runtime>(cell: Arc<Cell<R>>) -> impl Future<Output = ()> + Send + 'static {
+pub(crate) fn drive<R: Runtime>(
+    cell: Arc<Cell<R>>,
+    hints: Option<Hints<R>>,
+) -> impl Future<Output = ()> + Send + 'static {
     let orphan = OrphanOnDrop(cell);
-    async move { drive_until_settled(&orphan.0).await }
+    async move { drive_until_settled(&orphan.0, hints.map(Box::new)).await }
 }
 
-async fn drive_until_settled<R: Runtime>(cell: &Arc<Cell<R>>) {
+/// The hints are boxed: most leases have none, and each has a task.
+async fn drive_until_settled<R: Runtime>(cell: &Arc<Cell<R>>, mut hints: Option<Box<Hints<R>>>) {
     let mut under_way = None;
     let mut answers = Vec::new();
+    let mut hinted = Vec::new();
     let mut timer = pin!(None);
     let mut armed: Option<Instant> = None;
 
     loop {
-        let Look { commands, alarm, ended } = cell.look(armed);
+        let Look { commands, alarm, watched, asking, ended } =
+            cell.look(armed, hints.as_deref().map(Hints::wait));
         for (id, answer) in commands {
             let under_way = under_way.get_or_insert_with(FuturesUnordered::new);
             under_way.push(async move { (id, answer.await) });
@@ -42,6 +50,13 @@ async fn drive_until_settled<R: Runtime>(cell: &Arc<Cell<R>>) {
             timer.set(Some(cell.runtime().sleep_until(at)));
             armed = Some(at);
         }
+        if !watched.is_empty() {
+            hints.get_or_insert_with(|| Box::new(cell.hints()));
+        } else if !asking {
+            hints = None;
+        } else if let Some(hints) = &mut hints {
+            hints.pause_over();
+        }
         let woken_by_timer = poll_fn(|cx| {
             let requested = cell.take_request(cx.waker());
             while let Some(Poll::Ready(Some(answer))) = under_way.as_mut().map(|it| it.poll_next_unpin(cx)) {
@@ -49,7 +64,10 @@ async fn drive_until_settled<R: Runtime>(cell: &Arc<Cell<R>>) {
             }
             // What the task had to send is on its way.
             cell.pass_the_turn();
-            if requested || !answers.is_empty() {
+            if let Some(hints) = &mut hints {
+                hinted.extend(watched.iter().filter(|node| hints.poll(**node, cx).is_ready()));
+            }
+            if requested || !answers.is_empty() || !hinted.is_empty() {
                 return Poll::Ready(false);
             }
             poll_timer(timer.as_mut(), cx).map(|()| true)
@@ -63,6 +81,9 @@ async fn drive_until_settled<R: Runtime>(cell: &Arc<Cell<R>>) {
         // answers that it already has as silence.
         for (id, reply) in answers.drain(..) {
             Arc::clone(cell).answered(id, reply);
+        }
+        for node in hinted.drain(..) {
+            cell.hinted(node, hints.as_deref().map_or(Wait::Unseen, Hints::wait));
         }
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use redlock_core::{Command, ConfigError, Fault, Instant, Reply};
 
 use crate::guarded_memory::GuardedMemory;
+use crate::hints::Watch;
 use crate::recipient::{Passage, Recipient};
 use crate::redis::{Connect, Connection, Link, Shared, Target, Words, node_name, parse_url, usable};
 use crate::topology::{self, Clock};
@@ -126,6 +127,11 @@ impl Node {
         self.link.close();
     }
 
+    /// Watches a key, where the node can tell of its changes.
+    pub(crate) fn watch(&self, key: &Arc<str>) -> Option<Box<dyn Watch>> {
+        self.link.watch(key)
+    }
+
     pub(crate) fn survey(
         &self,
         clock: Clock,
@@ -221,6 +227,11 @@ trait NodeLink: Send + Sync {
 
     fn close(&self) {}
 
+    /// Watches a key; `None` where the node cannot tell of its changes, or does not want to watch more.
+    fn watch(&self, _: &Arc<str>) -> Option<Box<dyn Watch>> {
+        None
+    }
+
     /// The same with a restart guard; `None` where a restart cannot be seen.
     fn guarded(&self, _: Duration) -> Option<Arc<dyn NodeLink>> {
         None
@@ -259,6 +270,10 @@ impl<R: Connect> NodeLink for Arc<Link<R>> {
         Link::close(self);
     }
 
+    fn watch(&self, key: &Arc<str>) -> Option<Box<dyn Watch>> {
+        Some(Box::new(self.listener().watch(key)?))
+    }
+
     fn guarded(&self, guard: Duration) -> Option<Arc<dyn NodeLink>> {
         Some(Arc::new(Self::new(Link::guarded(self, guard))))
     }
@@ -293,6 +308,10 @@ impl<R: Runtime> NodeLink for (R, MemoryServer) {
         Box::pin(self.1.send(&self.0, command))
     }
 
+    fn watch(&self, key: &Arc<str>) -> Option<Box<dyn Watch>> {
+        Some(Box::new(self.1.watch(&self.0, key)))
+    }
+
     fn guarded(&self, guard: Duration) -> Option<Arc<dyn NodeLink>> {
         Some(Arc::new(GuardedMemory::new(self.0.clone(), self.1.clone(), guard)))
     }
@@ -304,6 +323,10 @@ impl<R: Runtime> NodeLink for GuardedMemory<R> {
             Ok(()) => Box::pin(self.server().send(self.runtime(), command)),
             Err(fault) => Box::pin(std::future::ready(Err(fault))),
         }
+    }
+
+    fn watch(&self, key: &Arc<str>) -> Option<Box<dyn Watch>> {
+        Some(Box::new(self.server().watch(self.runtime(), key)))
     }
 
     fn guarded(&self, guard: Duration) -> Option<Arc<dyn NodeLink>> {

@@ -33,6 +33,7 @@ pub(super) struct Acquiring {
     expired: bool,
     /// The next attempt was put just before the end of the patience; none follows it.
     last_call: bool,
+    hinted: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -104,10 +105,35 @@ impl LeaseMachine {
                 stage: Stage::Asking,
                 expired: false,
                 last_call: false,
+                hinted: 0,
             });
             machine.begin_attempt();
             Ok(())
         })
+    }
+
+    /// Whether the key may have gone at a node.
+    pub fn handle_hint(&mut self, now: Instant, node: crate::NodeId) {
+        self.input(now, |machine| {
+            let quorum = u32::try_from(crate::quorum(machine.records.len())).unwrap_or(u32::MAX);
+            if let Phase::Acquiring(acquiring) = &mut machine.phase
+                && matches!(acquiring.stage, Stage::Pausing(_))
+            {
+                acquiring.hinted |= 1 << node.index();
+                if acquiring.hinted.count_ones() < quorum {
+                    return;
+                }
+                acquiring.made -= 1;
+                acquiring.last_call = false;
+                machine.begin_attempt();
+            }
+        });
+    }
+
+    /// The nodes to watch.
+    pub fn watched(&self) -> impl Iterator<Item = crate::NodeId> + '_ {
+        let pausing = matches!(&self.phase, Phase::Acquiring(acquiring) if matches!(acquiring.stage, Stage::Pausing(_)));
+        self.nodes().filter(move |_| pausing)
     }
 
     /// Gives up whatever there is, for a caller that has gone away. An acquire ends as cancelled, a lease
@@ -140,6 +166,7 @@ impl LeaseMachine {
         let Phase::Acquiring(acquiring) = &mut self.phase else { return };
         acquiring.made = acquiring.made.saturating_add(1);
         acquiring.stage = Stage::Asking;
+        acquiring.hinted = 0;
         let config = self.spec.config();
         // No answer is of use once the validity is gone, nor, after the first attempt, the patience.
         let mut deadline = self.now.saturating_add(config.operation_timeout());

@@ -18,6 +18,7 @@ use redlock_core::{
 
 pub(crate) use self::outputs::Look;
 use self::waiting::Waiting;
+use crate::hints::Presence;
 use crate::stats::Counters;
 use crate::turns::Turn;
 use crate::unanswered::AllUnanswered;
@@ -55,6 +56,11 @@ struct Inner {
     armed: Option<Instant>,
     /// Of this process; passed on when the lease is over.
     turn: Option<Turn>,
+    presence: Presence,
+    /// A pause has begun, and the task has not looked since.
+    paused: bool,
+    /// The task watches the key, or has watched it.
+    watching: bool,
     /// Somebody acts on what the machine wants, and looks once more before leaving.
     acting: bool,
 }
@@ -69,6 +75,7 @@ impl<R: Runtime> Cell<R> {
         counters: Arc<Counters>,
         nodes: Arc<[Node]>,
         turn: Option<Turn>,
+        presence: Presence,
     ) -> Self {
         let (sender, receiver) = oneshot::channel();
         let waiting = Waiting {
@@ -81,11 +88,22 @@ impl<R: Runtime> Cell<R> {
             abandoned: false,
         };
         let spec = machine.spec().clone();
-        let (unanswered, slow) = (AllUnanswered::default(), Vec::new());
+        let inner = Inner {
+            machine,
+            waiting,
+            unanswered: AllUnanswered::default(),
+            slow: Vec::new(),
+            armed: None,
+            turn,
+            presence,
+            paused: false,
+            watching: false,
+            acting: false,
+        };
         Self {
             runtime,
             spec,
-            inner: Mutex::new(Inner { machine, waiting, unanswered, slow, armed: None, turn, acting: false }),
+            inner: Mutex::new(inner),
             stopped: AtomicBool::new(false),
             requested: AtomicBool::new(false),
             waker: AtomicWaker::new(),

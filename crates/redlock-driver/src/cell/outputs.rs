@@ -5,10 +5,14 @@ use std::sync::{Arc, MutexGuard};
 use std::task::Waker;
 use std::time::Duration;
 
-use redlock_core::{Command, CommandId, Event, Fault, Instant, LeaseState, Output, Reply};
+use redlock_core::{
+    Command, CommandId, Event, Fault, Instant, LeaseMachine, LeaseState, NodeId, Output, Reply,
+};
 
 use super::waiting::Telling;
 use super::{Cell, Inner};
+use crate::courtesy::Wait;
+use crate::hints::Hints;
 use crate::node::Answer;
 use crate::recipient::{Passage, Recipient};
 use crate::redis::Words;
@@ -26,6 +30,10 @@ pub(crate) struct Look {
     pub(crate) commands: Vec<(CommandId, Answer)>,
     /// When to look again, if nothing happens before.
     pub(crate) alarm: Option<Instant>,
+    /// Where to watch for the key to go: nowhere but in a pause.
+    pub(crate) watched: Vec<NodeId>,
+    /// The lease is being asked for, so there may be another pause.
+    pub(crate) asking: bool,
     /// Nothing is left to do.
     pub(crate) ended: bool,
 }
@@ -80,6 +88,8 @@ impl<R: Runtime> Cell<R> {
         }
         inner.acting = false;
         std::mem::forget(acting);
+        let state = inner.machine.state();
+        inner.presence.follow(self.spec.resource(), state, now);
         if inner.needs_the_task() {
             self.wake();
         }
@@ -143,6 +153,7 @@ impl Inner {
                     outputs.commands.push(command);
                 }
                 Output::Event(event) => {
+                    self.paused |= matches!(event, Event::AttemptFailed { .. });
                     counters.count(&event);
                     outputs.tellings.extend(self.waiting.tell(&event));
                     if traced {
@@ -157,6 +168,8 @@ impl Inner {
     /// Whether the task has something to do before the time for which it has set its timer.
     fn needs_the_task(&self) -> bool {
         !self.slow.is_empty()
+            || self.paused
+            || (self.watching && self.machine.state() != LeaseState::Acquiring)
             || self.machine.is_settled()
             || self.armed.is_some_and(|armed| self.alarm(armed).is_some_and(|alarm| alarm < armed))
     }
@@ -203,10 +216,10 @@ impl<R: Runtime> Recipient for Cell<R> {
 /// The task's side.
 impl<R: Runtime> Cell<R> {
     /// What has become due is done; what is left for the task, it is told. `armed` is for when its timer is
-    /// set.
-    pub(crate) fn look(self: &Arc<Self>, armed: Option<Instant>) -> Look {
+    /// set, `wait` what it has seen of others while it had to wait.
+    pub(crate) fn look(self: &Arc<Self>, armed: Option<Instant>, wait: Option<Wait>) -> Look {
         let mut overdue = Vec::new();
-        let (slow, alarm, ended) = loop {
+        let (slow, look) = loop {
             // Before the machine gives them up.
             for (passage, command) in overdue.drain(..) {
                 self.is_overdue(passage, &command);
@@ -216,6 +229,9 @@ impl<R: Runtime> Cell<R> {
                 if !overdue.is_empty() {
                     return None;
                 }
+                if let Some(wait) = wait {
+                    inner.presence.waits(wait);
+                }
                 if inner.machine.next_timeout().is_some_and(|(at, _)| at <= now) {
                     inner.machine.handle_timeout(now);
                 }
@@ -223,7 +239,16 @@ impl<R: Runtime> Cell<R> {
                 (inner.acting || !inner.machine.has_output()).then(|| {
                     let alarm = inner.alarm(now.saturating_add(LONGEST_SLEEP));
                     inner.armed = armed.into_iter().chain(alarm).min();
-                    (std::mem::take(&mut inner.slow), alarm, inner.machine.is_settled() || self.is_stopped())
+                    inner.paused = false;
+                    inner.watching = wait.is_some();
+                    let look = Look {
+                        commands: Vec::new(),
+                        alarm,
+                        watched: inner.machine.watched().collect(),
+                        asking: inner.machine.state() == LeaseState::Acquiring,
+                        ended: inner.machine.is_settled() || self.is_stopped(),
+                    };
+                    (std::mem::take(&mut inner.slow), look)
                 })
             });
             if let Some(looked) = looked {
@@ -234,7 +259,21 @@ impl<R: Runtime> Cell<R> {
             let answer = self.nodes.get(command.node.index())?.send(&command);
             Some((command.id, answer))
         };
-        Look { commands: slow.into_iter().filter_map(send).collect(), alarm, ended }
+        Look { commands: slow.into_iter().filter_map(send).collect(), ..look }
+    }
+
+    /// The key may have gone at a node; `wait` is what was seen of others meanwhile.
+    pub(crate) fn hinted(self: &Arc<Self>, node: NodeId, wait: Wait) {
+        self.feed(|inner, now| {
+            inner.presence.waits(wait);
+            inner.machine.handle_hint(now, node);
+        });
+    }
+
+    /// What there is to be seen of others who want the same.
+    pub(crate) fn hints(&self) -> Hints<R> {
+        let token = self.machine(LeaseMachine::token);
+        Hints::new(self.runtime.clone(), Arc::clone(&self.nodes), &self.spec, token)
     }
 
     fn is_overdue(&self, passage: Passage, command: &Command) {

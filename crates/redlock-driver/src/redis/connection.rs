@@ -4,6 +4,7 @@ use std::future::Future;
 
 use futures_util::future::join_all;
 
+use super::Pushes;
 use super::backlog::MOST_OTHERS;
 use crate::Runtime;
 
@@ -27,6 +28,19 @@ pub trait Connect: Runtime {
         &self,
         client: &redis::Client,
     ) -> impl Future<Output = redis::RedisResult<Self::Connection>> + Send + 'static;
+
+    /// Dials one connection that hands to `pushes` what the server sends unasked, and is otherwise like one of
+    /// [`connect`](Self::connect). The client's settings ask for RESP3.
+    ///
+    /// It is what callers who wait for a lease are woken by, and there is no need for it: `None`, which is all
+    /// that the provided method does, means that they wait by asking again and again.
+    fn connect_listening(
+        &self,
+        _client: &redis::Client,
+        _pushes: Pushes,
+    ) -> impl Future<Output = redis::RedisResult<Option<Self::Connection>>> + Send + 'static {
+        std::future::ready(Ok(None))
+    }
 }
 
 /// One connection, shared by all clones of the value.

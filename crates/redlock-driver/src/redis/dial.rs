@@ -266,7 +266,7 @@ impl<R: Connect> Drop for Again<R> {
     }
 }
 
-fn no_connection() -> Cause {
+pub(super) fn no_connection() -> Cause {
     Cause::with_detail(CauseKind::Unreachable, "no connection in time")
 }
 

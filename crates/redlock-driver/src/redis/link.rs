@@ -14,6 +14,7 @@ use tracing::{debug, warn};
 use super::cut::Cut;
 use super::demotion::{self, Demotion};
 use super::fault::Damage;
+use super::listener::Listener;
 use super::quarantine::Guard;
 use super::queue::{Handed, Queue, too_late};
 use super::state::{Loss, Phase, State, Superseded, is_delete};
@@ -48,6 +49,7 @@ pub(crate) struct Link<R: Connect> {
     name: Arc<str>,
     state: Mutex<State<R::Connection>>,
     demotion: Demotion,
+    listener: Arc<Listener<R>>,
     /// Given when the link is closed; dropped with the link.
     closed: Cut,
     /// Keeps acquires from a server that was started too short a time ago.
@@ -59,10 +61,13 @@ impl<R: Connect> Link<R> {
     /// must not contain credentials: see [`node_name`](super::node_name).
     #[must_use]
     pub(crate) fn new(runtime: R, target: impl Into<Target>, name: Arc<str>) -> Self {
+        let target = target.into();
+        let listener = Listener::new(runtime.clone(), target.clone(), Arc::clone(&name));
         Self {
             runtime,
-            target: target.into(),
+            target,
             name,
+            listener: Arc::new(listener),
             state: Mutex::new(State::new()),
             demotion: Demotion::default(),
             closed: Cut::new(),
@@ -106,6 +111,7 @@ impl<R: Connect> Link<R> {
     pub(crate) fn close(&self) {
         let closed = Cause::new(CauseKind::Closed);
         self.closed.give();
+        self.listener.close();
         let (phase, retired) = {
             let mut state = lock(&self.state);
             state.owed.clear();
@@ -139,6 +145,11 @@ impl<R: Connect> Link<R> {
 
     pub(super) const fn target(&self) -> &Target {
         &self.target
+    }
+
+    /// What hears from the same server.
+    pub(crate) const fn listener(&self) -> &Arc<Listener<R>> {
+        &self.listener
     }
 
     pub(super) const fn demotion(&self) -> &Demotion {
@@ -321,6 +332,8 @@ impl<R: Connect> Link<R> {
             given_up.cut(without_an_answer());
         }
         self.report(wire.generation(), &loss, pause.is_some());
+        // The next server may be another, and what this one would have told is lost in any case.
+        self.listener.leave();
         dial::start(self, generation, pause);
     }
 
@@ -342,6 +355,7 @@ impl<R: Connect> Link<R> {
             given_up.cut(without_an_answer());
         }
         debug!(node = %self.name, generation = before.generation(), "connection superseded");
+        self.listener.leave();
         Some(generation)
     }
 

@@ -1,16 +1,16 @@
 //! A runtime on tokio's paused clock, with a server whose every answer a test decides.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_channel::oneshot;
-use redis::{RedisResult, Value};
+use redis::{PushInfo, PushKind, RedisResult, Value};
 use redlock_core::{Command, CommandId, Instant, Intent, NodeId, Token, Ttl};
 
-use super::{Connect, Connection, lock, node_name};
+use super::{Connect, Connection, Pushes, lock, node_name};
 use crate::{NotRunning, Runtime};
 
 /// A command about key `k`, due this many milliseconds after the bench's epoch.
@@ -53,7 +53,7 @@ pub(super) fn words(cmd: &redis::Cmd) -> Vec<String> {
 
 /// How the server takes a dial.
 #[derive(Clone, Debug)]
-pub(super) enum Dial {
+pub(crate) enum Dial {
     Accept,
     AcceptAfter(Duration),
     /// Accept after this time, and fail every command at once.
@@ -67,7 +67,7 @@ pub(super) enum Dial {
 
 /// Runtime, dialler and server in one; clones are the same bench.
 #[derive(Clone, Debug)]
-pub(super) struct Bench {
+pub(crate) struct Bench {
     epoch: tokio::time::Instant,
     server: Arc<Mutex<Server>>,
 }
@@ -80,6 +80,8 @@ struct Server {
     connections: Vec<Vec<Call>>,
     /// How many commands came together, time after time, whatever the connection.
     batches: Vec<usize>,
+    /// Where the connections that listen hand over what they are sent, by their numbers.
+    pushes: BTreeMap<usize, Pushes>,
     closed: usize,
 }
 
@@ -90,7 +92,7 @@ struct Call {
 }
 
 impl Bench {
-    pub(super) fn new(dials: impl IntoIterator<Item = Dial>) -> Self {
+    pub(crate) fn new(dials: impl IntoIterator<Item = Dial>) -> Self {
         let server = Server { dials: dials.into_iter().collect(), ..Server::default() };
         Self { epoch: tokio::time::Instant::now(), server: Arc::new(Mutex::new(server)) }
     }
@@ -135,6 +137,24 @@ impl Bench {
     pub(super) fn answer(&self, connection: usize, call: usize, answer: RedisResult<Value>) -> bool {
         let sender = lock(&self.server).connections[connection][call].answer.take();
         sender.expect("not answered yet").send(answer).is_ok()
+    }
+
+    /// Sends unasked that this key has changed, or with `None` that everything has.
+    pub(super) fn invalidate(&self, connection: usize, key: Option<&str>) {
+        let changed =
+            key.map_or(Value::Nil, |key| Value::Array(vec![Value::BulkString(key.as_bytes().to_vec())]));
+        self.push(connection, PushInfo { kind: PushKind::Invalidate, data: vec![changed] });
+    }
+
+    fn push(&self, connection: usize, message: PushInfo) {
+        let pushes = lock(&self.server).pushes.get(&connection).cloned();
+        pushes.expect("a connection that listens").push(message);
+    }
+
+    /// Breaks a connection that listens.
+    pub(super) fn disconnect(&self, connection: usize) {
+        self.hang_up(connection);
+        self.push(connection, PushInfo { kind: PushKind::Disconnection, data: vec![] });
     }
 
     /// Breaks a connection: everything unanswered on it fails.
@@ -200,11 +220,25 @@ impl Connect for Bench {
             Ok(Wired { number, broken, socket: Arc::new(Socket(bench)) })
         }
     }
+
+    fn connect_listening(
+        &self,
+        client: &redis::Client,
+        pushes: Pushes,
+    ) -> impl Future<Output = RedisResult<Option<Wired>>> + Send + 'static {
+        assert_eq!(client.get_connection_info().redis_settings().protocol(), redis::ProtocolVersion::RESP3);
+        let (bench, dialled) = (self.clone(), self.connect(client));
+        async move {
+            let connection = dialled.await?;
+            lock(&bench.server).pushes.insert(connection.number, pushes);
+            Ok(Some(connection))
+        }
+    }
 }
 
 /// A connection of the bench.
 #[derive(Clone, Debug)]
-pub(super) struct Wired {
+pub(crate) struct Wired {
     number: usize,
     broken: bool,
     socket: Arc<Socket>,
