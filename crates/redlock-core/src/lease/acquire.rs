@@ -33,7 +33,10 @@ pub(super) struct Acquiring {
     expired: bool,
     /// The next attempt was put just before the end of the patience; none follows it.
     last_call: bool,
+    /// The nodes at which the key may have gone since the last attempt.
     hinted: u64,
+    /// The attempt was made for hints, before the pause had ended here. It is one more and counts for none.
+    resume: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,6 +65,10 @@ impl Acquiring {
         pause: Duration,
         operation_timeout: Duration,
     ) -> Option<Instant> {
+        if let Some(retry_at) = self.resume.take() {
+            self.made = self.made.saturating_sub(1);
+            return Some(retry_at.max(now.saturating_add(SHORTEST)));
+        }
         let retry_at = now.saturating_add(pause);
         match self.patience {
             Patience::Attempts(attempts) => (self.made < attempts).then_some(retry_at),
@@ -106,13 +113,15 @@ impl LeaseMachine {
                 expired: false,
                 last_call: false,
                 hinted: 0,
+                resume: None,
             });
             machine.begin_attempt();
             Ok(())
         })
     }
 
-    /// Whether the key may have gone at a node.
+    /// Tells that the key may have gone at this node. When a quorum may be free, a pause between two attempts
+    /// is cut short by one attempt more. It may be false, late or double: that costs an attempt.
     pub fn handle_hint(&mut self, now: Instant, node: crate::NodeId) {
         self.input(now, |machine| {
             let quorum = u32::try_from(crate::quorum(machine.records.len())).unwrap_or(u32::MAX);
@@ -123,14 +132,15 @@ impl LeaseMachine {
                 if acquiring.hinted.count_ones() < quorum {
                     return;
                 }
-                acquiring.made -= 1;
-                acquiring.last_call = false;
+                if let Stage::Pausing(retry_at) = acquiring.stage {
+                    acquiring.resume = Some(retry_at);
+                }
                 machine.begin_attempt();
             }
         });
     }
 
-    /// The nodes to watch.
+    /// The nodes about which hints are of use: all of them in a pause between two attempts, none otherwise.
     pub fn watched(&self) -> impl Iterator<Item = crate::NodeId> + '_ {
         let pausing = matches!(&self.phase, Phase::Acquiring(acquiring) if matches!(acquiring.stage, Stage::Pausing(_)));
         self.nodes().filter(move |_| pausing)
