@@ -1,5 +1,7 @@
 //! Waiting for what another manager has, in tokio's paused time on nodes in memory.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
