@@ -15,7 +15,7 @@ use crate::redis::timing;
 /// The first news of a held key is taken for its end and is a hint at once: it is what there is to gain. If it
 /// was not, because the holder renews, the next look finds the same holder; after that, news is first looked
 /// into, so that a renewal costs one read and no attempt. So is what changes after the key was seen to be free,
-/// which is somebody taking it, and everything while others are to go first.
+/// which is somebody taking it, or to be ours, and everything while others are to go first.
 pub(super) struct Lookout<R> {
     runtime: R,
     watch: Box<dyn Watch>,
@@ -68,10 +68,11 @@ impl<R: Runtime> Lookout<R> {
                 Sight::Held(mark) => {
                     let renews = self.holder.replace(mark) == Some(mark);
                     let owner = mark.owner();
+                    // What we have left there ourselves, and are about to delete, makes no hint when it goes.
+                    self.simply_held = !renews && owner != self.us;
                     if owner != self.us && !self.others.contains(&owner) && self.others() < MOST_OTHERS {
                         self.others.push(owner);
                     }
-                    self.simply_held = !renews;
                 }
                 Sight::Changed if simply_held && courtesy::leave(expected, self.others()).is_none() => {
                     return Poll::Ready(News::Hint);

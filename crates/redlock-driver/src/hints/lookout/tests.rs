@@ -67,6 +67,13 @@ async fn that_a_free_key_is_taken_is_no_hint() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn that_we_take_our_own_back_is_looked_into() {
+    let ours = Sight::Held(Mark::of(US));
+    assert_eq!(hints(&[ours, CHANGED, Sight::Free]), [2]);
+    assert_eq!(hints(&[ours, CHANGED, held(1), CHANGED]), [3]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn others_go_first_if_they_come() {
     let mut lookout = lookout();
     for other in 1..=3 {
