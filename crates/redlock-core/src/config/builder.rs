@@ -48,7 +48,8 @@ impl ConfigBuilder {
         self
     }
 
-    /// How many attempts `acquire` makes, at least 1.
+    /// How many attempts `acquire` makes, at least 1. An attempt that is made in a pause, because the lease
+    /// may have become free, does not count.
     pub const fn attempts(mut self, attempts: u32) -> Self {
         self.attempts = attempts;
         self

@@ -76,7 +76,7 @@ impl Config {
         self.ttl
     }
 
-    /// How many attempts an acquire makes.
+    /// How many attempts an acquire makes, those that hints bring about not counted.
     #[must_use]
     pub const fn attempts(&self) -> NonZeroU32 {
         self.attempts

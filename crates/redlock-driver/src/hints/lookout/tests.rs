@@ -67,6 +67,30 @@ async fn that_a_free_key_is_taken_is_no_hint() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn that_we_take_our_own_back_is_looked_into() {
+    let ours = Sight::Held(Mark::of(US));
+    assert_eq!(hints(&[ours, CHANGED, Sight::Free]), [2]);
+    assert_eq!(hints(&[ours, CHANGED, held(1), CHANGED]), [3]);
+}
+
+/// Whoever was hinted at may have been deaf.
+#[tokio::test(start_paused = true)]
+async fn that_a_key_is_free_is_said_again_until_it_is_not() {
+    let mut lookout = lookout();
+    assert_eq!(show(&mut lookout, Sight::Free, 0), Some(News::Hint));
+    let begun = tokio::time::Instant::now();
+    for _ in 0..10 {
+        assert_eq!(poll_fn(|context| lookout.poll(0, context)).await, News::Hint);
+    }
+    let millis = begun.elapsed().as_millis();
+    assert!((200..300).contains(&millis), "10 times in {millis} ms");
+    assert_eq!(show(&mut lookout, CHANGED, 0), None);
+    assert_eq!(show(&mut lookout, held(1), 0), None);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(poll_fn(|context| lookout.poll(0, context)).now_or_never(), None);
+}
+
+#[tokio::test(start_paused = true)]
 async fn others_go_first_if_they_come() {
     let mut lookout = lookout();
     for other in 1..=3 {

@@ -28,11 +28,11 @@ use super::{Connect, lock};
 /// - The connection is one of its own, in RESP3, with the server's client-side caching on (`CLIENT TRACKING`).
 ///   It carries one `GET` per look at a key and nothing else: what a server pushes, and what it may refuse, is
 ///   in no lease's way.
-/// - It is dialled when somebody watches a key, and closed when nobody has for [`IDLE`].
+/// - It is dialled when somebody watches a key, and closed when nobody has for [`IDLE`](dial::IDLE).
 /// - Nothing here is ever an error to anybody. When it cannot be had, breaks, or is refused, the watches end
 ///   without having seen anything, and those who wait ask the nodes as if there were none of this. The next
-///   dial comes after a pause: a growing one after a failure, [`REFUSED`] after a refusal.
-/// - No more than [`MOST_WATCHES`] watches at a time; beyond that there are none.
+///   dial comes after a pause: a growing one after a failure, [`REFUSED`](state::REFUSED) after a refusal.
+/// - No more than [`MOST_WATCHES`](state::MOST_WATCHES) watches at a time; beyond that there are none.
 pub(crate) struct Listener<R: Connect> {
     runtime: R,
     target: Target,

@@ -78,8 +78,12 @@ impl<C> State<C> {
             Phase::Idle | Phase::Resting(_) | Phase::Closed => return None,
         }
         self.failures = self.failures.saturating_add(1);
-        let refused =
-            matches!(cause.kind(), CauseKind::Rejected | CauseKind::Server | CauseKind::UnexpectedReply);
+        let refused = match cause.kind() {
+            CauseKind::Rejected | CauseKind::UnexpectedReply => true,
+            // Not one that passes, such as `LOADING`.
+            CauseKind::Server => cause.detail().is_none_or(|error| error.starts_with("ERR")),
+            _ => false,
+        };
         let pause = if refused { REFUSED } else { backoff::pause(self.failures) };
         Some(now.saturating_add(pause))
     }

@@ -128,6 +128,18 @@ async fn a_refusal_is_taken_for_an_answer_for_a_long_time() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_server_that_is_loading_is_not_one_that_refuses() {
+    let bench = Bench::new([]);
+    let listener = listener(&bench);
+    let mut first = connected(&bench, &listener).await;
+    bench.answer(0, 1, error(b"-LOADING Redis is loading the dataset in memory\r\n"));
+    assert_eq!(see(&mut first).await, Some(Sight::Over));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(see(&mut watch(&listener, "k")).await, None);
+    assert_eq!(bench.dialled(), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_read_that_is_refused_or_not_answered_ends_the_connection() {
     let bench = Bench::new([]);
     let listener = listener(&bench);
