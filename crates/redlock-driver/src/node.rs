@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use redlock_core::{Command, ConfigError, Fault, Instant, Reply};
+use redlock_core::{Cause, CauseKind, Command, ConfigError, Fault, Instant, Reply};
 
 use crate::guarded_memory::GuardedMemory;
 use crate::hints::Watch;
@@ -331,5 +331,18 @@ impl<R: Runtime> NodeLink for GuardedMemory<R> {
 
     fn guarded(&self, guard: Duration) -> Option<Arc<dyn NodeLink>> {
         Some(Arc::new(Self::new(self.runtime().clone(), self.server().clone(), guard)))
+    }
+}
+
+/// Several nodes, in order: those that a command names by their numbers.
+impl Transport for Arc<[Node]> {
+    fn send(&self, command: &Command) -> impl Future<Output = Result<Reply, Fault>> + Send + 'static {
+        let answer = self.get(command.node.index()).map(|node| node.send(command));
+        async move {
+            match answer {
+                Some(answer) => answer.await,
+                None => Err(Fault::NotExecuted(Cause::new(CauseKind::Unreachable))),
+            }
+        }
     }
 }
