@@ -99,3 +99,63 @@ impl AllUnanswered {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use redlock_core::{Cause, CauseKind, Intent, NodeId, Token};
+
+    use super::*;
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_epoch(Duration::from_millis(millis))
+    }
+
+    fn delete(id: u64, deadline: u64) -> Command {
+        let intent = Intent::CompareAndDelete { token: Token::from_bytes([1; Token::LEN]) };
+        let (id, node) = (CommandId::new(id), NodeId::new(0));
+        Command { id, node, deadline: at(deadline), key: "k".into(), intent }
+    }
+
+    fn passage(number: u64) -> Passage {
+        Passage { generation: 1, number }
+    }
+
+    #[test]
+    fn what_is_overdue_is_said_once() {
+        let mut unanswered = AllUnanswered::default();
+        for (id, deadline) in [(1, 30), (2, 10), (3, 20)] {
+            unanswered.add(delete(id, deadline), at(0));
+        }
+        assert_eq!(unanswered.next_deadline(), None, "the task's own affair");
+        unanswered.handed_over(CommandId::new(1), passage(1));
+        unanswered.handed_over(CommandId::new(2), passage(2));
+        assert_eq!(unanswered.next_deadline(), Some(at(10)));
+        let overdue: Vec<_> = unanswered.overdue(at(20)).into_iter().map(|(passage, _)| passage).collect();
+        assert_eq!(overdue, [passage(2)]);
+        assert!(unanswered.overdue(at(20)).is_empty());
+        assert_eq!(unanswered.next_deadline(), Some(at(30)));
+        unanswered.given_back(CommandId::new(1));
+        assert_eq!(unanswered.next_deadline(), None);
+        let forgotten: Vec<_> = unanswered.forget().into_iter().map(|(passage, _)| passage).collect();
+        assert_eq!(forgotten, [passage(2)]);
+        assert!(unanswered.forget().is_empty());
+    }
+
+    #[test]
+    fn that_a_key_is_not_there_says_nothing_once_its_delete_was_repeated() {
+        let mut unanswered = AllUnanswered::default();
+        for id in [1, 2] {
+            unanswered.add(delete(id, 10), at(0));
+            unanswered.handed_over(CommandId::new(id), passage(id));
+        }
+        assert_eq!(unanswered.overdue(at(10)).len(), 2);
+        unanswered.repeated(CommandId::new(2), passage(2));
+        let mut replies = [Ok(Reply::Int(0)), Ok(Reply::Int(0))];
+        unanswered.answered(CommandId::new(1), &mut replies[0]);
+        unanswered.answered(CommandId::new(2), &mut replies[1]);
+        assert_eq!(replies, [Ok(Reply::Int(0)), Err(Fault::Unknown(Cause::new(CauseKind::Timeout)))]);
+        assert!(unanswered.get(CommandId::new(1)).is_none());
+    }
+}

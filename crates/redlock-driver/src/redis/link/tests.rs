@@ -1,4 +1,5 @@
 mod forms;
+mod handed;
 mod repeats;
 mod scripts;
 
