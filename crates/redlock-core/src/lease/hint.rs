@@ -1,9 +1,18 @@
 //! Between two attempts: being told that a node's key may have gone.
 
+use core::time::Duration;
+
+use rand::rngs::SmallRng;
+use rand::{RngExt as _, SeedableRng as _};
+
 use super::acquire::{Attempt, Pause, SHORTEST};
 use super::round::Ballot;
 use super::{LeaseMachine, Phase};
 use crate::{Instant, NodeId};
+
+/// How long at most hints are passed over after a split. Long against the time that contenders are apart who
+/// were woken by the same release, and short against a pause.
+const LONGEST_DEAFNESS: Duration = Duration::from_millis(8);
 
 /// The input.
 impl LeaseMachine {
@@ -20,10 +29,12 @@ impl LeaseMachine {
     /// - Each set of hints is good for one attempt: after that has failed, new ones are needed, and a node
     ///   counts once. So `n` hints bring about `n` attempts at most, and after an attempt without any votes a
     ///   whole quorum has to be hinted at.
-    /// - After a split, which is an attempt that got votes but no quorum, the first half of the pause is deaf
-    ///   to hints. The contenders who shared out the votes take them back at the same moment, each of them a
-    ///   hint to the others. If these were taken, all would ask again together and share them out anew, for
-    ///   as long as they are in step; the random part of the pause is what gets them out of it.
+    /// - After a split, which is an attempt that got votes but no quorum, the beginning of the pause is deaf to
+    ///   hints: for a random part of its half, of at most 8 ms. The contenders who shared out the votes take
+    ///   them back at the same moment, each of them a hint to the others. If these were taken, all would ask
+    ///   again together and share them out anew, for as long as they are in step; the random part is what gets
+    ///   them out of it. A vote may also be late news of a lease that has just been given back, and then there
+    ///   is nothing to wait for, so the deafness is short.
     /// - After an attempt that had a quorum, but too late, hints are of no use: nobody was in the way.
     pub fn handle_hint(&mut self, now: Instant, node: NodeId) {
         self.input(now, |machine| machine.take_hint(node));
@@ -43,7 +54,7 @@ impl LeaseMachine {
 impl LeaseMachine {
     fn take_hint(&mut self, node: NodeId) {
         let Some(pause) = self.pause() else { return };
-        if self.now < pause.deaf_until(self.round.yes()) {
+        if self.now < self.deaf_until(pause) {
             return;
         }
         match self.records.get_mut(node.index()) {
@@ -65,6 +76,18 @@ impl LeaseMachine {
         (self.round.yes() < self.spec.quorum()).then_some(pause)
     }
 
+    /// Until when hints are passed over.
+    fn deaf_until(&self, pause: Pause) -> Instant {
+        if self.round.yes() == 0 {
+            return pause.since;
+        }
+        let half = pause.retry_at.saturating_since(pause.since) / 2;
+        let most = u64::try_from(half.min(LONGEST_DEAFNESS).as_nanos()).unwrap_or(u64::MAX);
+        // Another one for each attempt, and the same one for each look.
+        let mut random = SmallRng::seed_from_u64(self.seed ^ u64::from(self.attempt).rotate_left(48));
+        pause.since.saturating_add(Duration::from_nanos(random.random_range(0..=most)))
+    }
+
     /// How many nodes may be free: they said yes, and are being cleaned up, or were hinted at since.
     fn may_be_free(&self) -> usize {
         let nodes = self.round.ballots().iter().zip(&self.records);
@@ -81,16 +104,6 @@ impl LeaseMachine {
 
     pub(super) fn forget_hints(&mut self) {
         self.records.iter_mut().for_each(|record| record.hinted = false);
-    }
-}
-
-impl Pause {
-    /// Until when hints are passed over, after an attempt that got so many votes.
-    fn deaf_until(self, votes: usize) -> Instant {
-        if votes == 0 {
-            return self.since;
-        }
-        self.since.saturating_add(self.retry_at.saturating_since(self.since) / 2)
     }
 }
 

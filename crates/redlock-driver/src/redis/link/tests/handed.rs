@@ -9,8 +9,11 @@ use crate::Runtime;
 use crate::recipient::{Passage, Recipient};
 use crate::redis::lock;
 
+/// What became of a command, by its number; none where it was given back.
+type Heard = (u64, Option<Result<Reply, Fault>>);
+
 #[derive(Debug, Default)]
-struct Ears(Mutex<Vec<(u64, Option<Result<Reply, Fault>>)>>);
+struct Ears(Mutex<Vec<Heard>>);
 
 impl Recipient for Ears {
     fn answered(self: Arc<Self>, id: CommandId, reply: Result<Reply, Fault>) {
