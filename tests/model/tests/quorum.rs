@@ -57,6 +57,16 @@ fn split_votes() {
     }
 }
 
+/// Both wait, and are told of keys that have gone or have not.
+#[test]
+fn hints() {
+    let rival = Plan { attempts: 2, pause: 2, ..Plan::once() };
+    let holder = Plan { releases: true, ..Plan::once() };
+    let facts = vec![Fact::Hinted, Fact::AcquiredLater, Fact::NotAcquired, Fact::Released];
+    let setup = Setup::new(3, 3, [holder, rival]);
+    verify(&Setup { grain: Grain::Coarse, behind: 1, hints: 2, facts, ..setup }, 0);
+}
+
 #[test]
 fn extension() {
     let holder = Plan { extensions: 1, ..Plan::once() };

@@ -125,6 +125,33 @@ fn patience() {
     verify(&Setup { facts, ..Setup::new(1, 4, [patient, rival()]) }, 177_693);
 }
 
+/// Anybody may be told at any moment that the key has gone, also the holder, also when it has not. The pauses
+/// are long enough for attempts in them.
+#[test]
+fn hints() {
+    let rival = Plan { attempts: 2, pause: 2, ..rival() };
+    let holder = Plan { extensions: 1, abandons: true, ..rival.clone() };
+    let facts = vec![Fact::Hinted, Fact::AcquiredLater, Fact::Released, Fact::LostExpired, Fact::Cancelled];
+    verify(&Setup { hints: 2, facts, ..Setup::new(1, 4, [holder, rival]) }, 0);
+}
+
+/// The same without pauses to speak of: a hinted attempt is cut off by the next one.
+#[test]
+fn hints_and_patience() {
+    let patient = Plan { within: Some(3), releases: true, ..Plan::once() };
+    let facts = vec![Fact::Hinted, Fact::AcquiredLater, Fact::NotAcquired];
+    verify(&Setup { hints: 3, facts, ..Setup::new(1, 4, [patient, rival()]) }, 0);
+}
+
+/// Commands and answers of hinted attempts overtake all others.
+#[test]
+fn reordered_hints() {
+    let rival = Plan { attempts: 2, pause: 2, ..Plan::once() };
+    let facts = vec![Fact::Hinted, Fact::AcquiredLater, Fact::DeletedAgain];
+    let setup = Setup::new(1, 3, [rival.clone(), rival]);
+    verify(&Setup { order: Order::Any, hints: 2, facts, ..setup }, 0);
+}
+
 /// A connection that breaks, so that its successor overtakes what is left on it, and a node that refuses.
 #[test]
 fn broken_connections() {
