@@ -15,8 +15,8 @@ fn coarse_moments_of_three_nodes() {
 
 #[test]
 fn coarse_moments_with_hints() {
-    let rival = Plan { attempts: 2, pause: 2, releases: true, ..Plan::once() };
-    compare(Setup { hints: 2, ..Setup::new(1, 3, [rival.clone(), rival]) });
+    let rival = Plan { attempts: 2, pause: 1, ..Plan::once() };
+    compare(Setup { hints: 2, ..Setup::new(1, 2, [Plan { releases: true, ..Plan::once() }, rival]) });
 }
 
 fn compare(fine: Setup) {
