@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use redlock_core::{
-    CommandId, Fault, Instant, LeaseMachine, LeaseState, Output, Patience, Reply, Token, Ttl,
+    CommandId, Fault, Instant, LeaseMachine, LeaseState, NodeId, Output, Patience, Reply, Token, Ttl,
 };
 
 use super::promises::Promises;
@@ -97,6 +97,17 @@ impl Contender {
             Some(_) | None => false,
         };
         let ((), outputs) = self.input(now, awaited, |machine| machine.handle_reply(now, id, reply.clone()));
+        self.process(outputs);
+    }
+
+    pub(crate) fn hint(&mut self, now: Instant, node: NodeId) {
+        let pausing = self.promises.pausing();
+        assert!(pausing || self.machine.watched().next().is_none(), "watching without a pause");
+        let over = self.is_over(now);
+        let ((), outputs) = self.input(now, pausing || over, |machine| machine.handle_hint(now, node));
+        let brings_news = outputs.iter().any(|output| matches!(output, Output::Event(_)));
+        assert!(over || !brings_news, "a hint has brought news");
+        self.promises.hinted();
         self.process(outputs);
     }
 

@@ -28,6 +28,15 @@ pub(crate) struct Promises {
     fencing: Option<FencingToken>,
     /// Attempts made for the last acquire.
     made: u32,
+    /// When the pause ends that is going on.
+    pausing: Option<Instant>,
+    /// The input is a hint that came in this pause.
+    hint_in: Option<Instant>,
+    /// The attempt was made because of hints; the pause that it was made in goes on.
+    hinted_in: Option<Instant>,
+    /// Attempts made because of hints, and the hints that there were.
+    made_by_hints: u32,
+    hints: u32,
     attempt: Pass,
     extension: Pass,
     /// The token of every attempt, and the nodes that were told to delete it, a bit each.
@@ -57,6 +66,11 @@ impl Promises {
             since: Instant::EPOCH,
             fencing: None,
             made: 0,
+            pausing: None,
+            hint_in: None,
+            hinted_in: None,
+            made_by_hints: 0,
+            hints: 0,
             attempt: Pass::default(),
             extension: Pass::default(),
             tokens: Vec::new(),
@@ -66,6 +80,8 @@ impl Promises {
     pub(crate) const fn acquire_asked(&mut self, patience: Patience) {
         self.acquiring = Some(patience);
         self.made = 0;
+        self.made_by_hints = 0;
+        self.hints = 0;
         self.abandoned = false;
     }
 
@@ -83,6 +99,16 @@ impl Promises {
 
     pub(crate) const fn abandoned(&mut self) {
         self.abandoned = true;
+    }
+
+    pub(crate) const fn hinted(&mut self) {
+        self.hint_in = self.pausing;
+        self.hints += 1;
+    }
+
+    /// Whether an attempt has failed and the next is waited for.
+    pub(crate) const fn pausing(&self) -> bool {
+        self.pausing.is_some()
     }
 
     pub(crate) const fn acquiring(&self) -> Option<Patience> {
@@ -129,6 +155,9 @@ impl Promises {
                     assert!(!known, "a token for two attempts");
                     self.tokens.push((*token, 0));
                     self.made += 1;
+                    self.pausing = None;
+                    self.hinted_in = self.hint_in;
+                    self.made_by_hints += u32::from(self.hint_in.is_some());
                 }
                 assert!(self.is_current(*token));
                 self.attempt.ask(node.index(), *id, self.now, *ttl);
@@ -200,6 +229,7 @@ impl Promises {
                 self.end = Some(*valid_until);
             }
             Event::AcquireFailed(failed) => {
+                self.pausing = None;
                 assert!(self.acquiring.take().is_some(), "failed unasked");
                 if failed.reason == NotAcquiredReason::Taken {
                     let refused = self.attempt.count(sent, |said| said == Said::No);
@@ -208,7 +238,12 @@ impl Promises {
                 assert_eq!(failed.reason == NotAcquiredReason::Cancelled, self.abandoned);
             }
             Event::AttemptFailed { attempt, retry_at, .. } => {
-                assert!(self.acquiring.is_some() && *retry_at > self.now && *attempt == self.made);
+                assert!(self.acquiring.is_some() && *attempt == self.made);
+                match self.hinted_in.take() {
+                    Some(planned) => assert_eq!(*retry_at, planned, "hints have moved the next attempt"),
+                    None => assert!(*retry_at > self.now),
+                }
+                self.pausing = Some(*retry_at);
                 let yes = self.attempt.count(sent, |said| matches!(said, Said::Yes(_)));
                 assert!(yes < self.quorum() || self.now >= self.longest(&self.attempt), "given up too early");
             }
@@ -272,6 +307,11 @@ impl Promises {
     /// After each input: what the machine shows agrees with what it has said.
     pub(crate) fn end_input(&mut self, machine: &LeaseMachine) {
         let state = machine.state();
+        self.hint_in = None;
+        assert!(self.made_by_hints <= self.hints, "more attempts than hints");
+        if let Some(Patience::Attempts(attempts)) = self.acquiring {
+            assert!(self.made - self.made_by_hints <= attempts.max(1), "more attempts than were asked for");
+        }
         assert_eq!(state == LeaseState::Acquiring, self.acquiring.is_some(), "{state:?}");
         assert_eq!(state == LeaseState::Releasing, self.releasing, "{state:?}");
         assert_eq!(state == LeaseState::Held, self.end.is_some(), "{state:?}");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redlock_core::{CommandId, Fault, Instant, Patience, Reply, Ttl};
+use redlock_core::{CommandId, Fault, Instant, NodeId, Patience, Reply, Ttl};
 
 use super::reply;
 use super::setup::ms;
@@ -27,7 +27,8 @@ pub(crate) fn take(world: &mut World, bytes: &mut Bytes<'_>) {
         25 => world.pass(Duration::from_micros(u64::from(bytes.byte()))),
         26..=27 => world.pass(ms(u64::from(bytes.byte()))),
         28 => world.contenders[who].timeout(world.now),
-        29..=30 => pass_to_timer(world, who),
+        29 => pass_to_timer(world, who),
+        30 => hint(world, who, bytes.byte()),
         _ => jump(world, bytes),
     }
 }
@@ -159,6 +160,13 @@ fn pass_to_timer(world: &mut World, who: usize) {
     if let Some((at, _)) = world.contenders[who].machine().next_timeout() {
         world.pass(at.saturating_since(world.now));
         world.contenders[who].timeout(world.now);
+    }
+}
+
+/// `who` is told that its key may have gone at these nodes, and perhaps at one that there is not.
+fn hint(world: &mut World, who: usize, nodes: u8) {
+    for node in (0..8).filter(|node| nodes & (1 << node) != 0) {
+        world.contenders[who].hint(world.now, NodeId::new(node));
     }
 }
 

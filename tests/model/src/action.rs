@@ -12,6 +12,13 @@ pub enum Action {
         /// What for.
         request: Request,
     },
+    /// A client is told that its key may have gone at a node, true or not.
+    Hint {
+        /// Which client.
+        who: usize,
+        /// At which node.
+        node: usize,
+    },
     /// A client that does not keep time well handles a timer that is due.
     Wake {
         /// Which client.

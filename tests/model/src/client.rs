@@ -95,11 +95,15 @@ impl Client {
     }
 }
 
-/// How long an acquire takes at most: every attempt its full time, and a pause of up to a tick between two.
+/// How long an acquire takes at most: every attempt of the schedule its full time, and the longest pause
+/// between two. Hints make nothing longer.
 fn longest_acquire(setup: &Setup, who: usize) -> u8 {
     let plan = &setup.plans[who];
     match plan.within {
         Some(span) => span.max(setup.timeout),
-        None => plan.attempts * (setup.timeout + 1) - 1,
+        None => {
+            let pause = (3 * plan.pause).div_ceil(2).max(1);
+            plan.attempts * (setup.timeout + pause) - pause
+        }
     }
 }

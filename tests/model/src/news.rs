@@ -12,6 +12,8 @@ pub(crate) struct News {
     pub(crate) events: Vec<(usize, Event)>,
     /// A node was sent a second delete, because an acquire had come through late.
     pub(crate) deleted_again: bool,
+    /// Hints have brought about an attempt.
+    pub(crate) hinted: bool,
     /// An extension brought the end of a lease nearer.
     pub(crate) shortened: bool,
 }
@@ -37,6 +39,7 @@ pub enum Fact {
     AlreadyExpired,
     NotReleased,
     DeletedAgain,
+    Hinted,
 }
 
 impl News {
@@ -44,6 +47,7 @@ impl News {
         match fact {
             Fact::DeletedAgain => self.deleted_again,
             Fact::Shortened => self.shortened,
+            Fact::Hinted => self.hinted,
             _ => self.events.iter().any(|(_, event)| says(event, fact)),
         }
     }
@@ -66,7 +70,7 @@ fn says(event: &Event, fact: Fact) -> bool {
         Fact::Released => matches!(event, Event::Released(ReleaseOutcome::Released)),
         Fact::AlreadyExpired => matches!(event, Event::Released(ReleaseOutcome::AlreadyExpired)),
         Fact::NotReleased => matches!(event, Event::ReleaseFailed(_)),
-        Fact::DeletedAgain | Fact::Shortened => false,
+        Fact::DeletedAgain | Fact::Shortened | Fact::Hinted => false,
     }
 }
 

@@ -45,6 +45,9 @@ impl World {
             if due && setup.timers == Timers::Late {
                 actions.push(Action::Wake { who });
             }
+            if self.hints_left > 0 {
+                actions.extend((0..setup.nodes).map(|node| Action::Hint { who, node }));
+            }
         }
     }
 

@@ -60,6 +60,6 @@ fn sometimes(fact: Fact) -> Property<Setup> {
     }
     each! {
         Acquired AcquiredLater NotAcquired ExpiredWhileAcquiring Cancelled Extended Shortened NotExtended
-        Renewed NotRenewed LostExpired LostRefused LostClosed Released AlreadyExpired NotReleased DeletedAgain
+        Renewed NotRenewed LostExpired LostRefused LostClosed Released AlreadyExpired NotReleased DeletedAgain Hinted
     }
 }

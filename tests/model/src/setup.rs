@@ -40,6 +40,9 @@ pub struct Setup {
     pub timers: Timers,
     /// How well nodes keep time.
     pub clocks: Clocks,
+    /// How many hints that change anything there are, over the whole path: to anybody, about any node, at any
+    /// moment.
+    pub hints: u8,
     /// What goes wrong that a lease must bear.
     pub trouble: Trouble,
     /// What goes wrong that a lease cannot bear.
@@ -55,6 +58,8 @@ pub struct Plan {
     pub acquires: u8,
     /// How many attempts it makes each time.
     pub attempts: u8,
+    /// How long it pauses between two of them, before jitter. Zero is less than a tick.
+    pub pause: u8,
     /// How long it waits for the lease, instead of a number of attempts.
     pub within: Option<u8>,
     /// How many extensions it asks for.
@@ -158,6 +163,7 @@ impl Setup {
             grain: Grain::Fine,
             timers: Timers::Punctual,
             clocks: Clocks::Fast,
+            hints: 0,
             trouble: Trouble::default(),
             sabotage: Sabotage::None,
             facts: Vec::new(),
@@ -171,8 +177,8 @@ impl Setup {
             .ttl(ticks(self.ttl))
             .operation_timeout(ticks(self.timeout))
             .attempts(plan.attempts.into())
-            // A pause of a millisecond without jitter: the next attempt is due at the next tick.
-            .retry_delay(Duration::ZERO)
+            // None is a pause of a millisecond without jitter: the next attempt is due at the next tick.
+            .retry_delay(ticks(plan.pause))
             .drift_factor(0.0);
         if let Some(interval) = plan.renewal {
             config = config.auto_renew(ticks(interval));
@@ -205,6 +211,7 @@ impl Plan {
         Self {
             acquires: 1,
             attempts: 1,
+            pause: 0,
             within: None,
             extensions: 0,
             ttls: vec![2, 4],

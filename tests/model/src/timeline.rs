@@ -40,6 +40,7 @@ fn describe(setup: &Setup, world: &World, action: Action) -> String {
     match action {
         Action::Tick | Action::Close => "time goes on".to_owned(),
         Action::Ask { who, request } => format!("{} asks to {}", name(who), asked(request)),
+        Action::Hint { who, node } => format!("{} is told that its key may have gone at n{node}", name(who)),
         Action::Wake { who } => format!("{} handles a timer", name(who)),
         Action::Execute { who, node, position } => {
             let after = world.after(setup, action);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use redlock_core::{
-    Cause, CauseKind, Command, Event, Fault, FencingToken, Instant, Intent, LeaseState, Output,
+    Cause, CauseKind, Command, Event, Fault, FencingToken, Instant, Intent, LeaseState, NodeId, Output,
     ReleaseOutcome, Reply, Token, quorum,
 };
 
@@ -29,6 +29,7 @@ pub struct World {
     /// The highest fencing token that anybody got.
     fence: Option<FencingToken>,
     pub(crate) trouble_left: Trouble,
+    pub(crate) hints_left: u8,
     pub(crate) sabotage_left: bool,
     /// What a machine did that it promises not to do.
     pub(crate) flaw: Option<&'static str>,
@@ -46,6 +47,7 @@ impl World {
             servers: (0..setup.servers()).map(|_| Arc::default()).collect(),
             fence: None,
             trouble_left: setup.trouble,
+            hints_left: setup.hints,
             sabotage_left: matches!(setup.sabotage, Sabotage::Forgetful | Sabotage::ClockJump),
             flaw: None,
             news: News::default(),
@@ -67,6 +69,7 @@ impl World {
                 let now = next.now;
                 next.change(setup, who, |client| client.ask(setup, who, now, request));
             }
+            Action::Hint { who, node } => next.hint(setup, who, node),
             Action::Wake { who } => next.wake(setup, who),
             Action::Execute { who, node, position } => {
                 next.execute(setup, who, node, position);
@@ -128,6 +131,22 @@ impl World {
         if self.clients[who].machine.next_timeout().is_some_and(|(at, _)| at <= now) {
             self.flaw = Some("a timer is due again at once");
         }
+    }
+
+    /// One that changes nothing costs nothing: the world is the one that it was.
+    fn hint(&mut self, setup: &Setup, who: usize, node: usize) {
+        let (now, before) = (self.instant(), Arc::clone(&self.clients[who]));
+        let node = NodeId::new(u8::try_from(node).unwrap());
+        self.change(setup, who, |client| client.machine.handle_hint(now, node));
+        let after = &self.clients[who].machine;
+        if *after == before.machine {
+            return;
+        }
+        self.hints_left -= 1;
+        if after.state() != before.machine.state() || !self.news.events.is_empty() {
+            self.flaw = Some("a hint has brought news");
+        }
+        self.news.hinted = after.token() != before.machine.token();
     }
 
     fn execute(&mut self, setup: &Setup, who: usize, node: usize, position: usize) {

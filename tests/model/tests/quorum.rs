@@ -57,6 +57,27 @@ fn split_votes() {
     }
 }
 
+/// One waits, and both are told of keys that have gone or have not.
+fn hinted(horizon: u8, holder: Plan, facts: &[Fact]) -> Setup {
+    let rival = Plan { attempts: 2, pause: 2, ..Plan::once() };
+    let facts = [&[Fact::Hinted, Fact::AcquiredLater, Fact::NotAcquired], facts].concat();
+    let setup = Setup::new(3, horizon, [holder, rival]);
+    Setup { grain: Grain::Coarse, behind: 1, hints: 2, facts, ..setup }
+}
+
+#[test]
+fn hints() {
+    verify(&hinted(2, Plan::once(), &[]), 62_255);
+}
+
+#[test]
+fn hints_and_release() {
+    if is_long() {
+        let holder = Plan { releases: true, ..Plan::once() };
+        verify(&hinted(3, holder, &[Fact::Released]), 1_752_553);
+    }
+}
+
 #[test]
 fn extension() {
     let holder = Plan { extensions: 1, ..Plan::once() };

@@ -13,6 +13,12 @@ fn coarse_moments_of_three_nodes() {
     compare(Setup { behind: 2, ..Setup::new(3, 1, [Plan::once(), Plan::once()]) });
 }
 
+#[test]
+fn coarse_moments_with_hints() {
+    let rival = Plan { attempts: 2, pause: 1, ..Plan::once() };
+    compare(Setup { hints: 2, ..Setup::new(1, 2, [Plan { releases: true, ..Plan::once() }, rival]) });
+}
+
 fn compare(fine: Setup) {
     let coarse = Setup { grain: Grain::Coarse, ..fine.clone() };
     let (fine, coarse) = (worlds_after_ticks(&fine), worlds_after_ticks(&coarse));

@@ -125,6 +125,47 @@ fn patience() {
     verify(&Setup { facts, ..Setup::new(1, 4, [patient, rival()]) }, 177_693);
 }
 
+/// Anybody may be told at any moment that the key has gone, also the holder, also when it has not. The pauses
+/// are long enough for attempts in them.
+fn hinted(horizon: u8, hints: u8, holder: Plan, facts: &[Fact]) -> Setup {
+    let rival = Plan { attempts: 2, pause: 2, releases: true, ..Plan::once() };
+    let facts = [&[Fact::Hinted, Fact::AcquiredLater, Fact::Released], facts].concat();
+    Setup { hints, facts, ..Setup::new(1, horizon, [holder, rival]) }
+}
+
+#[test]
+fn hints() {
+    verify(&hinted(4, 2, Plan { releases: true, ..Plan::once() }, &[Fact::LostExpired]), 199_012);
+}
+
+#[test]
+fn hints_and_everything_at_once() {
+    if is_long() {
+        let holder = Plan { pause: 2, ..busy() };
+        verify(&hinted(4, 2, holder, &[Fact::Extended, Fact::LostExpired, Fact::Cancelled]), 4_138_737);
+    }
+}
+
+/// Pauses shorter than a tick: a hinted attempt is cut off by the next one.
+#[test]
+fn hints_and_patience() {
+    let patient = Plan { within: Some(3), ..Plan::once() };
+    let facts = vec![Fact::Hinted, Fact::AcquiredLater, Fact::NotAcquired];
+    let setup = Setup::new(1, 4, [patient, Plan { releases: true, ..Plan::once() }]);
+    verify(&Setup { hints: 4, facts, ..setup }, 295_270);
+}
+
+/// Commands and answers of hinted attempts overtake all others.
+#[test]
+fn reordered_hints() {
+    if is_long() {
+        let rival = Plan { attempts: 2, pause: 2, ..Plan::once() };
+        let facts = vec![Fact::Hinted, Fact::AcquiredLater, Fact::DeletedAgain];
+        let setup = Setup::new(1, 3, [rival.clone(), rival]);
+        verify(&Setup { order: Order::Any, hints: 2, facts, ..setup }, 1_816_964);
+    }
+}
+
 /// A connection that breaks, so that its successor overtakes what is left on it, and a node that refuses.
 #[test]
 fn broken_connections() {
