@@ -67,7 +67,7 @@ fn hinted(horizon: u8, holder: Plan, facts: &[Fact]) -> Setup {
 
 #[test]
 fn hints() {
-    verify(&hinted(2, Plan::once(), &[]), 62_255);
+    verify(&hinted(2, Plan::once(), &[]), 80_003);
 }
 
 #[test]
