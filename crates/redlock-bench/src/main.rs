@@ -10,9 +10,11 @@ mod commands;
 mod contender;
 mod contention;
 mod contestant;
+mod core_alone;
 mod cycles;
 mod figures;
 mod hand_over;
+mod instructions;
 mod monotonic;
 mod options;
 mod peer;
@@ -36,16 +38,24 @@ fn main() -> Result<(), Failure> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.split_first() {
         Some((role, arguments)) if role == peer::ROLE => peer::live(arguments),
+        Some((role, arguments)) if role == instructions::ROLE => instructions::live(arguments),
         _ => run(&Options::parse(&words)?),
     }
 }
 
 fn run(options: &Options) -> Result<(), Failure> {
+    if options.instructions {
+        return instructions::count(options.check);
+    }
     for group in Group::ALL {
         match group {
             Group::Cycles => cycles(options)?,
             Group::HandOver => hand_overs(options)?,
             Group::Contention => contentions(options)?,
+            Group::Core if options.wants(group, "rounds", false) => {
+                println!("\n{}", core_alone::HEAD);
+                core_alone::measure()?;
+            }
             Group::Held | Group::Core => {}
         }
     }
