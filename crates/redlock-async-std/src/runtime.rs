@@ -5,7 +5,7 @@ use std::future::Future;
 use redis::aio::MultiplexedConnection;
 use redis::{Client, RedisResult};
 use redlock_driver::{
-    AioConnection, Connect, Instant, NotRunning, Runtime, SuspendAwareClock, contained, smol_io,
+    AioConnection, Connect, Instant, NotRunning, Pushes, Runtime, SuspendAwareClock, contained, smol_io,
 };
 
 /// The async-std runtime. It starts by itself where it is first used, so a lease can be asked for anywhere.
@@ -40,5 +40,13 @@ impl Connect for AsyncStd {
         client: &Client,
     ) -> impl Future<Output = RedisResult<Self::Connection>> + Send + 'static {
         smol_io::connect(self, client)
+    }
+
+    fn connect_listening(
+        &self,
+        client: &Client,
+        pushes: Pushes,
+    ) -> impl Future<Output = RedisResult<Option<Self::Connection>>> + Send + 'static {
+        smol_io::connect_listening(self, client, pushes)
     }
 }

@@ -31,10 +31,10 @@
 //! reader of replies, [`MemoryNode`] a model of a server for tests.
 //!
 //! ```text
-//!  acquire  extend  release        handle_reply  handle_timeout
-//!        \    |    /                      |          |
-//!         requests                        inputs     inputs
-//!              \_________  LeaseMachine  _/__________/
+//!  acquire  extend  release        handle_reply  handle_timeout  handle_hint
+//!        \    |    /                      |           |              |
+//!         requests                      inputs      inputs         inputs
+//!              \_________  LeaseMachine  _/___________/______________/
 //!                               |
 //!                          poll_output
 //!                 Send(Command) | Event | Wait(until)

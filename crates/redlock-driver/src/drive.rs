@@ -1,103 +1,73 @@
-//! The one drive loop: from a lease's machine to its nodes and back.
+//! The task of a lease: it keeps the time, and sends what takes more than handing it to a connection.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use redlock_core::{
-    Command, CommandId, Event, Fault, Instant, LeaseMachine, LeaseState, NodeId, Output, Reply,
-};
+use redlock_core::Instant;
 
-use crate::cell::Cell;
+use crate::Runtime;
+use crate::cell::{Cell, Look};
+use crate::courtesy::Wait;
+use crate::hints::Hints;
+use crate::recipient::Recipient as _;
 use crate::trace;
-use crate::turns::Turn;
-use crate::{Runtime, Transport};
 
-/// No sleep is longer than this. A timer may stand still while the machine is suspended and the clock
-/// does not; then the loss of a lease is noticed at most this long after waking up. Who asks the lease
-/// itself gets the right answer at once.
-const LONGEST_SLEEP: Duration = Duration::from_secs(1);
-
-/// An answer and what it belongs to.
-pub(crate) struct Answer {
-    pub(crate) id: CommandId,
-    pub(crate) node: NodeId,
-    /// What the command was to do.
-    pub(crate) intent: &'static str,
-    pub(crate) sent: Instant,
-    pub(crate) reply: Result<Reply, Fault>,
-}
-
-/// Drives a lease until nothing is left to do for it, and passes the `turn` on when the lease is over. Dropping the future before that, as its runtime
-/// does when it shuts down, ends the lease, also when the future was never polled.
-pub(crate) fn drive<R: Runtime, T: Transport>(
+/// Drives a lease until nothing is left to do for it. Dropping the future before that, as its runtime does
+/// when it shuts down, ends the lease, also when the future was never polled.
+pub(crate) fn drive<R: Runtime>(
     cell: Arc<Cell<R>>,
-    transport: T,
-    turn: Option<Turn>,
+    hints: Option<Hints<R>>,
 ) -> impl Future<Output = ()> + Send + 'static {
     let orphan = OrphanOnDrop(cell);
-    async move { turn_until_settled(&orphan.0, transport, turn).await }
+    async move { drive_until_settled(&orphan.0, hints.map(Box::new)).await }
 }
 
-async fn turn_until_settled<R: Runtime, T: Transport>(cell: &Cell<R>, transport: T, mut turn: Option<Turn>) {
-    let mut under_way = FuturesUnordered::new();
-    let mut answers: Vec<Answer> = Vec::new();
-    let mut commands: Vec<Command> = Vec::new();
-    let mut events: Vec<Event> = Vec::new();
+/// The hints are boxed: most leases have none, and each has a task.
+async fn drive_until_settled<R: Runtime>(cell: &Arc<Cell<R>>, mut hints: Option<Box<Hints<R>>>) {
+    let mut under_way = None;
+    let mut answers = Vec::new();
+    let mut hinted = Vec::new();
     let mut timer = pin!(None);
     let mut armed: Option<Instant> = None;
 
     loop {
-        trace::answers(cell, &answers);
-        // What has been answered goes in before the timers: validity is judged by `now` in any case, and
-        // a task that was scheduled late must not count answers that it already has as silence.
-        let (now, wait, over, settled) = cell.feed(|machine, now| {
-            for answer in answers.drain(..) {
-                machine.handle_reply(now, answer.id, answer.reply);
-            }
-            if machine.next_timeout().is_some_and(|(at, _)| at <= now) {
-                machine.handle_timeout(now);
-            }
-            let wait = drain(machine, &mut commands, &mut events);
-            let over = !matches!(machine.state(), LeaseState::Acquiring | LeaseState::Held);
-            (now, wait, over, machine.is_settled())
-        });
-        for event in &events {
-            trace::event(cell, event);
+        let Look { commands, alarm, watched, asking, ended } =
+            cell.look(armed, hints.as_deref().map(Hints::wait));
+        for (id, answer) in commands {
+            let under_way = under_way.get_or_insert_with(FuturesUnordered::new);
+            under_way.push(async move { (id, answer.await) });
         }
-        cell.dispatch(events.drain(..));
-        for command in commands.drain(..) {
-            let answer = transport.send(&command);
-            let Command { id, node, intent, .. } = command;
-            let intent = intent.name();
-            under_way.push(async move { Answer { id, node, intent, sent: now, reply: answer.await } });
-        }
-        if settled || cell.is_stopped() {
+        if ended {
             return trace::settled(cell);
         }
-
-        // An armed timer that fires before it is needed costs one more turn; arming anew costs more.
-        match wait.map(|at| at.min(now.saturating_add(LONGEST_SLEEP))) {
-            Some(at) if armed.is_none_or(|armed| at < armed) => {
-                timer.set(Some(cell.runtime().sleep_until(at)));
-                armed = Some(at);
-            }
-            Some(_) | None => {}
+        if let Some(at) = alarm
+            && armed.is_none_or(|armed| at < armed)
+        {
+            timer.set(Some(cell.runtime().sleep_until(at)));
+            armed = Some(at);
+        }
+        if !watched.is_empty() {
+            hints.get_or_insert_with(|| Box::new(cell.hints()));
+        } else if !asking {
+            hints = None;
+        } else if let Some(hints) = &mut hints {
+            hints.pause_over();
         }
         let woken_by_timer = poll_fn(|cx| {
             let requested = cell.take_request(cx.waker());
-            while let Poll::Ready(Some(answer)) = under_way.poll_next_unpin(cx) {
+            while let Some(Poll::Ready(Some(answer))) = under_way.as_mut().map(|it| it.poll_next_unpin(cx)) {
                 answers.push(answer);
             }
-            if over {
-                // The deletes are on their way, so whoever is next comes behind them.
-                turn = None;
+            // What the task had to send is on its way.
+            cell.pass_the_turn();
+            if let Some(hints) = &mut hints {
+                hinted.extend(watched.iter().filter(|node| hints.poll(**node, cx).is_ready()));
             }
-            if requested || !answers.is_empty() {
+            if requested || !answers.is_empty() || !hinted.is_empty() {
                 return Poll::Ready(false);
             }
             poll_timer(timer.as_mut(), cx).map(|()| true)
@@ -107,20 +77,13 @@ async fn turn_until_settled<R: Runtime, T: Transport>(cell: &Cell<R>, transport:
             timer.set(None);
             armed = None;
         }
-    }
-}
-
-/// Empties the machine's queue.
-fn drain(
-    machine: &mut LeaseMachine,
-    commands: &mut Vec<Command>,
-    events: &mut Vec<Event>,
-) -> Option<Instant> {
-    loop {
-        match machine.poll_output() {
-            Output::Send(command) => commands.push(command),
-            Output::Event(event) => events.push(event),
-            Output::Wait(at) => return at,
+        // What has been answered goes in before the time does: a task that was scheduled late must not count
+        // answers that it already has as silence.
+        for (id, reply) in answers.drain(..) {
+            Arc::clone(cell).answered(id, reply);
+        }
+        for node in hinted.drain(..) {
+            cell.hinted(node, hints.as_deref().map_or(Wait::Unseen, Hints::wait));
         }
     }
 }
@@ -132,7 +95,7 @@ fn poll_timer<S: Future<Output = ()>>(timer: Pin<&mut Option<S>>, cx: &mut Conte
     }
 }
 
-/// Tells whoever still waits when the loop is dropped midway. After a regular end nobody does.
+/// Tells whoever still waits when the task is dropped midway. After a regular end nobody does.
 struct OrphanOnDrop<R: Runtime>(Arc<Cell<R>>);
 
 impl<R: Runtime> Drop for OrphanOnDrop<R> {

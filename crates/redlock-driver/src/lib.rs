@@ -33,8 +33,10 @@ mod cell;
 mod clock;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod courtesy;
 mod drive;
 mod guarded_memory;
+mod hints;
 mod lease;
 mod lock;
 mod lost;
@@ -42,6 +44,7 @@ mod manager;
 mod memory;
 mod method_tables;
 mod node;
+mod recipient;
 mod redis;
 mod run_error;
 mod runtime;
@@ -54,6 +57,7 @@ pub mod topology;
 mod trace;
 mod transport;
 mod turns;
+mod unanswered;
 
 #[cfg(feature = "aio")]
 pub use aio::dial_settings;
@@ -62,7 +66,7 @@ pub use lease::Lease;
 pub use lock::Lock;
 pub use lost::Lost;
 pub use manager::Manager;
-pub use redis::{Connect, Connection, MAX_UNANSWERED};
+pub use redis::{Connect, Connection, MAX_UNANSWERED, Pushes};
 pub use redlock_core::{Command, CommandId, Intent, Reply, ServerError};
 pub use runtime::{NotRunning, Runtime, contained};
 pub use shared_api::*;

@@ -2,15 +2,18 @@
 
 use std::fmt;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
-use redlock_core::{Cause, CauseKind, Config, ConfigError, Error, LeaseMachine, LeaseSpec, Token};
+use redlock_core::{Cause, CauseKind, Config, ConfigError, Error, Instant, LeaseMachine, LeaseSpec, Token};
 
 use crate::cell::Cell;
+use crate::courtesy::{Courtesy, Rest, Wait};
 use crate::drive::drive;
+use crate::hints::{Hints, MANAGER_LEN, Presence};
+use crate::redis::timing;
 use crate::stats::Counters;
 use crate::tasks::Tasks;
 use crate::topology::{NodeFacts, TopologyReport};
@@ -28,11 +31,14 @@ pub struct Manager<R> {
 
 struct Inner<R> {
     runtime: R,
+    /// The beginning of its tokens, once one was needed.
+    id: OnceLock<[u8; MANAGER_LEN]>,
     nodes: Arc<[Node]>,
     names: Arc<[Arc<str>]>,
     config: Config,
     tasks: Arc<Tasks<R>>,
     turns: Arc<Turns>,
+    courtesy: Arc<Courtesy>,
     counters: Arc<Counters>,
 }
 
@@ -101,8 +107,11 @@ impl<R: Runtime> Manager<R> {
             Some(guard) => nodes.iter().map(|node| node.guarded(guard)).collect::<Result<_, _>>()?,
         };
         let names = nodes.iter().map(|node| Arc::clone(node.name())).collect();
-        let (tasks, turns, counters) = (Arc::new(Tasks::new()), Arc::default(), Arc::default());
-        Ok(Self { inner: Arc::new(Inner { runtime, nodes, names, config, tasks, turns, counters }) })
+        let tasks = Arc::new(Tasks::new());
+        let (turns, courtesy, counters) = (Arc::default(), Arc::default(), Arc::default());
+        let inner =
+            Inner { runtime, id: OnceLock::new(), nodes, names, config, tasks, turns, courtesy, counters };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// Describes a lease on `resource`, which is the key that it stands under. Nothing is sent yet; a
@@ -204,11 +213,16 @@ impl<R: Runtime> Manager<R> {
         let begun = inner.runtime.now();
         let config = spec.config().clone();
         let (turn, waited) = inner.turns.await_turn(&inner.runtime, spec.resource(), asking, &config).await?;
-        let (base, seed) = random()?;
+        let (base, seed) = random(inner.id()?)?;
+        let (hints, rested) = self.let_others_in(turn.is_some(), begun, asking, &spec, base).await?;
+        let waited = waited.saturating_add(rested);
+        let presence =
+            Presence::new(Arc::clone(&inner.courtesy), hints.as_ref().map_or(Wait::None, Hints::wait));
         let machine = LeaseMachine::new(spec, base, seed);
-        let cell = Arc::new(Cell::new(inner.runtime.clone(), machine, Arc::clone(&inner.counters)));
+        let (counters, nodes) = (Arc::clone(&inner.counters), Arc::clone(&inner.nodes));
+        let cell = Arc::new(Cell::new(inner.runtime.clone(), machine, counters, nodes, turn, presence));
         let task = inner.tasks.enter(&cell).ok_or(Error::Closed)?;
-        let driven = drive(Arc::clone(&cell), Arc::clone(&inner.nodes), turn);
+        let driven = drive(Arc::clone(&cell), hints);
         // From here on dropping this future drops the lease, which takes back what was asked for.
         let lease = Lease::new(Arc::clone(&cell));
         let ending = cell.acquire(asking.patience(&config, begun, waited))?;
@@ -216,6 +230,9 @@ impl<R: Runtime> Manager<R> {
             driven.await;
             drop(task);
         };
+        // What can be sent from here is, before the task is there. Without a runtime there will be none, and
+        // what was sent is taken back.
+        cell.act();
         inner.runtime.spawn(run).map_err(|_| Error::NoRuntime)?;
         match ending.await {
             Ok(Ok(())) => Ok(lease),
@@ -225,7 +242,57 @@ impl<R: Runtime> Manager<R> {
     }
 }
 
+impl<R: Runtime> Manager<R> {
+    /// Leaves the lease to those of other processes who wait for it, if somebody here has just had it. The wait
+    /// itself runs on the runtime, whatever polls this future.
+    async fn let_others_in(
+        &self,
+        in_turn: bool,
+        begun: Instant,
+        asking: Asking,
+        spec: &LeaseSpec,
+        token: Token,
+    ) -> Result<(Option<Hints<R>>, Duration), Error> {
+        let Inner { runtime, courtesy, .. } = &*self.inner;
+        let (config, now) = (spec.config(), runtime.now());
+        // Whatever is seen or not, nobody rests for longer than the pause between two attempts can be.
+        let longest = config.retry_delay().saturating_mul(3) / 2;
+        let end = begun.saturating_add(asking.longest_wait(config)).min(now.saturating_add(longest));
+        let rest = courtesy.before(spec.resource(), now, config.retry_delay());
+        let Some(rest) = rest.filter(|_| in_turn && now < end) else { return Ok((None, Duration::ZERO)) };
+        let mut hints = Hints::new(runtime.clone(), Arc::clone(&self.inner.nodes), spec, token);
+        let (mut sender, rested) = oneshot::channel();
+        let clock = runtime.clone();
+        let wait = async move {
+            let others = async {
+                match rest {
+                    Rest::Others(expected, until) => hints.rest(expected, until.min(end)).await,
+                    Rest::Until(until) => timing::reach(&clock, until.min(end)).await,
+                }
+            };
+            if let Either::Right(_) = select(pin!(others), sender.cancellation()).await {
+                // The caller has gone.
+                return;
+            }
+            // It may have gone just now.
+            let _ = sender.send(hints);
+        };
+        runtime.spawn(wait).map_err(|_| Error::NoRuntime)?;
+        let hints = rested.await.map_err(|oneshot::Canceled| Error::NoRuntime)?;
+        Ok((Some(hints), runtime.now().saturating_since(now)))
+    }
+}
+
 impl<R: Runtime> Inner<R> {
+    fn id(&self) -> Result<[u8; MANAGER_LEN], Error> {
+        if let Some(id) = self.id.get() {
+            return Ok(*id);
+        }
+        let mut id = [0; MANAGER_LEN];
+        getrandom::fill(&mut id).map_err(|_| Error::NoRandomness)?;
+        Ok(*self.id.get_or_init(|| id))
+    }
+
     fn stop(&self) {
         self.tasks.stop();
         for node in self.nodes.iter() {
@@ -234,12 +301,20 @@ impl<R: Runtime> Inner<R> {
     }
 }
 
-/// The random base of a lease's tokens, and the seed of its jitter.
-fn random() -> Result<(Token, u64), Error> {
-    let mut bytes = [0_u8; Token::LEN];
+/// The base of a lease's tokens, and the seed of its jitter. The tokens of a manager begin alike, so that others
+/// can tell who takes turns with them; 12 random bytes of each are its own.
+fn random(id: [u8; MANAGER_LEN]) -> Result<(Token, u64), Error> {
+    // In one go: the system is asked for each lease.
+    let mut bytes = [0_u8; Token::LEN + size_of::<u64>()];
     getrandom::fill(&mut bytes).map_err(|_| Error::NoRandomness)?;
-    let seed = getrandom::u64().map_err(|_| Error::NoRandomness)?;
-    Ok((Token::from_bytes(bytes), seed))
+    let (mut token, mut seed) = ([0_u8; Token::LEN], [0_u8; size_of::<u64>()]);
+    let (first, last) = bytes.split_at(Token::LEN);
+    token.copy_from_slice(first);
+    seed.copy_from_slice(last);
+    for (byte, of_manager) in token.iter_mut().zip(id) {
+        *byte = of_manager;
+    }
+    Ok((Token::from_bytes(token), u64::from_ne_bytes(seed)))
 }
 
 impl<R> Clone for Manager<R> {

@@ -1,5 +1,7 @@
 //! A server in this process, for tests and demonstrations.
 
+mod watch;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -48,6 +50,8 @@ struct State {
     last_ticket: u64,
     /// The commands that somebody still waits for.
     waiting: BTreeMap<u64, Waiting>,
+    /// Those who look at a key. Each is to look again after anything that may have changed it.
+    watching: BTreeMap<u64, Waker>,
 }
 
 enum Waiting {
@@ -88,6 +92,7 @@ impl MemoryServer {
         wakers.extend(state.catch_up(now));
         // Those who still wait have to look again at how long.
         wakers.extend(state.waiting.values_mut().filter_map(Waiting::take_waker));
+        wakers.extend(state.watchers());
         drop(state);
         wakers.into_iter().for_each(Waker::wake);
         result
@@ -226,8 +231,13 @@ impl State {
                 wakers.extend(waiting.take_waker());
                 *waiting = Waiting::Answered(result);
             }
+            wakers.extend(self.watchers());
         }
         wakers
+    }
+
+    fn watchers(&mut self) -> impl Iterator<Item = Waker> + use<> {
+        std::mem::take(&mut self.watching).into_values()
     }
 
     fn submit(&mut self, now: Instant, command: &Command) -> u64 {

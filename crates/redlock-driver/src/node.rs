@@ -6,10 +6,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use redlock_core::{Command, ConfigError, Fault, Reply};
+use redlock_core::{Cause, CauseKind, Command, ConfigError, Fault, Instant, Reply};
 
 use crate::guarded_memory::GuardedMemory;
-use crate::redis::{Connect, Connection, Link, Shared, Target, node_name, parse_url, usable};
+use crate::hints::Watch;
+use crate::recipient::{Passage, Recipient};
+use crate::redis::{Connect, Connection, Link, Shared, Target, Words, node_name, parse_url, usable};
 use crate::topology::{self, Clock};
 use crate::{Address, MemoryServer, Runtime, SentinelNode, Transport};
 
@@ -93,8 +95,41 @@ impl Node {
         Ok(Self { name: Arc::clone(&self.name), link, cluster: self.cluster })
     }
 
+    /// Sends a command if a connection is there that takes it at once; its answer is told to `to`. `None` if
+    /// that takes more, and [`send`](Self::send) has to do it. What is `kept` may serve the same command to
+    /// other nodes.
+    pub(crate) fn hand_over(
+        &self,
+        now: Instant,
+        command: &Command,
+        to: &Arc<dyn Recipient>,
+        kept: Option<&mut Words>,
+    ) -> Option<Passage> {
+        self.link.hand_over(now, command, to, kept)
+    }
+
+    /// A command that was handed over is not answered by its deadline. True if it is sent once more.
+    pub(crate) fn overdue(&self, passage: Passage, command: &Command) -> bool {
+        self.link.overdue(passage, command)
+    }
+
+    /// Nobody waits any more for the answer to a command that was handed over.
+    pub(crate) fn forget(&self, passage: Passage) {
+        self.link.forget(passage);
+    }
+
+    /// Sends a command, when the future is first polled, whatever that takes.
+    pub(crate) fn send(&self, command: &Command) -> Answer {
+        self.link.send(command)
+    }
+
     pub(crate) fn close(&self) {
         self.link.close();
+    }
+
+    /// Watches a key, where the node can tell of its changes.
+    pub(crate) fn watch(&self, key: &Arc<str>) -> Option<Box<dyn Watch>> {
+        self.link.watch(key)
     }
 
     pub(crate) fn survey(
@@ -166,7 +201,7 @@ impl<R: Runtime> IntoNode<R> for &MemoryServer {
     }
 }
 
-type Answer = Pin<Box<dyn Future<Output = Result<Reply, Fault>> + Send>>;
+pub(crate) type Answer = Pin<Box<dyn Future<Output = Result<Reply, Fault>> + Send>>;
 
 type Survey = Pin<Box<dyn Future<Output = topology::Survey> + Send>>;
 
@@ -174,7 +209,28 @@ type Survey = Pin<Box<dyn Future<Output = topology::Survey> + Send>>;
 trait NodeLink: Send + Sync {
     fn send(&self, command: &Command) -> Answer;
 
+    fn hand_over(
+        &self,
+        _: Instant,
+        _: &Command,
+        _: &Arc<dyn Recipient>,
+        _: Option<&mut Words>,
+    ) -> Option<Passage> {
+        None
+    }
+
+    fn overdue(&self, _: Passage, _: &Command) -> bool {
+        false
+    }
+
+    fn forget(&self, _: Passage) {}
+
     fn close(&self) {}
+
+    /// Watches a key; `None` where the node cannot tell of its changes, or does not want to watch more.
+    fn watch(&self, _: &Arc<str>) -> Option<Box<dyn Watch>> {
+        None
+    }
 
     /// The same with a restart guard; `None` where a restart cannot be seen.
     fn guarded(&self, _: Duration) -> Option<Arc<dyn NodeLink>> {
@@ -192,8 +248,30 @@ impl<R: Connect> NodeLink for Arc<Link<R>> {
         Box::pin(Link::send(self, command))
     }
 
+    fn hand_over(
+        &self,
+        now: Instant,
+        command: &Command,
+        to: &Arc<dyn Recipient>,
+        kept: Option<&mut Words>,
+    ) -> Option<Passage> {
+        Link::hand_over(self, now, command, to, kept)
+    }
+
+    fn overdue(&self, passage: Passage, command: &Command) -> bool {
+        Link::overdue(self, passage, command)
+    }
+
+    fn forget(&self, passage: Passage) {
+        Link::forget(self, passage);
+    }
+
     fn close(&self) {
         Link::close(self);
+    }
+
+    fn watch(&self, key: &Arc<str>) -> Option<Box<dyn Watch>> {
+        Some(Box::new(self.listener().watch(key)?))
     }
 
     fn guarded(&self, guard: Duration) -> Option<Arc<dyn NodeLink>> {
@@ -230,6 +308,10 @@ impl<R: Runtime> NodeLink for (R, MemoryServer) {
         Box::pin(self.1.send(&self.0, command))
     }
 
+    fn watch(&self, key: &Arc<str>) -> Option<Box<dyn Watch>> {
+        Some(Box::new(self.1.watch(&self.0, key)))
+    }
+
     fn guarded(&self, guard: Duration) -> Option<Arc<dyn NodeLink>> {
         Some(Arc::new(GuardedMemory::new(self.0.clone(), self.1.clone(), guard)))
     }
@@ -243,21 +325,23 @@ impl<R: Runtime> NodeLink for GuardedMemory<R> {
         }
     }
 
+    fn watch(&self, key: &Arc<str>) -> Option<Box<dyn Watch>> {
+        Some(Box::new(self.server().watch(self.runtime(), key)))
+    }
+
     fn guarded(&self, guard: Duration) -> Option<Arc<dyn NodeLink>> {
         Some(Arc::new(Self::new(self.runtime().clone(), self.server().clone(), guard)))
     }
 }
 
-/// The nodes of a manager, in order.
+/// Several nodes, in order: those that a command names by their numbers.
 impl Transport for Arc<[Node]> {
     fn send(&self, command: &Command) -> impl Future<Output = Result<Reply, Fault>> + Send + 'static {
-        let answer = self.get(command.node.index()).map(|node| node.link.send(command));
+        let answer = self.get(command.node.index()).map(|node| node.send(command));
         async move {
             match answer {
                 Some(answer) => answer.await,
-                None => {
-                    Err(Fault::NotExecuted(redlock_core::Cause::new(redlock_core::CauseKind::Unreachable)))
-                }
+                None => Err(Fault::NotExecuted(Cause::new(CauseKind::Unreachable))),
             }
         }
     }

@@ -9,12 +9,12 @@ use std::io;
 use futures_util::future::{Either, ready};
 use redis::aio::MultiplexedConnection;
 use redis::io::tcp::TcpSettings;
-use redis::{Client, ConnectionAddr, RedisResult};
+use redis::{AsyncConnectionConfig, Client, ConnectionAddr, RedisResult};
 use redlock_core::Instant;
 use tokio_util::compat::FuturesAsyncReadCompatExt as _;
 
 use crate::aio::dial_settings;
-use crate::{AioConnection, Runtime};
+use crate::{AioConnection, Pushes, Runtime};
 
 /// Ends when `runtime` says that it is `deadline`, or a little later.
 pub fn sleep_until<R: Runtime>(
@@ -41,22 +41,41 @@ pub fn connect<R: Runtime>(
     runtime: &R,
     client: &Client,
 ) -> impl Future<Output = RedisResult<AioConnection<MultiplexedConnection>>> + Send + 'static + use<R> {
+    let dialled = dial(runtime, client, dial_settings());
+    async { dialled.await.map(Into::into) }
+}
+
+/// The same, for a connection that hands to `pushes` what the server sends unasked.
+pub fn connect_listening<R: Runtime>(
+    runtime: &R,
+    client: &Client,
+    pushes: Pushes,
+) -> impl Future<Output = RedisResult<Option<AioConnection<MultiplexedConnection>>>> + Send + 'static + use<R>
+{
+    let dialled = dial(runtime, client, dial_settings().set_push_sender(pushes));
+    async { dialled.await.map(|connection| Some(connection.into())) }
+}
+
+fn dial<R: Runtime>(
+    runtime: &R,
+    client: &Client,
+    settings: AsyncConnectionConfig,
+) -> impl Future<Output = RedisResult<MultiplexedConnection>> + Send + 'static + use<R> {
     let (runtime, client) = (runtime.clone(), client.clone());
     async move {
         let info = client.get_connection_info();
-        let connection = match info.addr() {
+        match info.addr() {
             ConnectionAddr::Tcp(host, port) => {
                 let stream = async_net::TcpStream::connect((host.as_str(), *port)).await?;
                 set_options(&stream, info.tcp_settings())?;
-                over(&runtime, &client, stream).await?
+                over(&runtime, &client, stream, settings).await
             }
             #[cfg(unix)]
             ConnectionAddr::Unix(path) => {
-                over(&runtime, &client, async_net::unix::UnixStream::connect(path).await?).await?
+                over(&runtime, &client, async_net::unix::UnixStream::connect(path).await?, settings).await
             }
-            _ => client.get_multiplexed_async_connection_with_config(&dial_settings()).await?,
-        };
-        Ok(connection.into())
+            _ => client.get_multiplexed_async_connection_with_config(&settings).await,
+        }
     }
 }
 
@@ -68,10 +87,11 @@ async fn over<R: Runtime>(
     runtime: &R,
     client: &Client,
     stream: impl futures_util::io::AsyncRead + futures_util::io::AsyncWrite + Unpin + Send + 'static,
+    config: AsyncConnectionConfig,
 ) -> RedisResult<MultiplexedConnection> {
     let settings = client.get_connection_info().redis_settings();
     let (connection, driver) =
-        MultiplexedConnection::new_with_config(settings, stream.compat(), dial_settings()).await?;
+        MultiplexedConnection::new_with_config(settings, stream.compat(), config).await?;
     runtime.spawn(driver).map_err(io::Error::other)?;
     Ok(connection)
 }

@@ -1,30 +1,33 @@
 //! What the driver tells `tracing`. Tokens and credentials never go there.
 
-use redlock_core::{Event, Fault, Instant, NotAcquiredReason, ReleaseOutcome, Reply};
+use redlock_core::{Command, Event, Fault, Instant, NotAcquiredReason, ReleaseOutcome, Reply};
 use tracing::{debug, info, trace, warn};
 
 use crate::Runtime;
 use crate::cell::Cell;
-use crate::drive::Answer;
+use crate::unanswered::Unanswered;
 
-/// Nodes have answered, or will not.
-pub(crate) fn answers<R: Runtime>(cell: &Cell<R>, answers: &[Answer]) {
-    if answers.is_empty() || !tracing::enabled!(tracing::Level::TRACE) {
+/// A node has answered, or will not.
+pub(crate) fn answer<R: Runtime>(cell: &Cell<R>, asked: &Unanswered, reply: &Result<Reply, Fault>) {
+    if !tracing::enabled!(tracing::Level::TRACE) {
         return;
     }
-    let now = cell.runtime().now();
-    for answer in answers {
-        let node = cell.spec().nodes().get(answer.node.index()).map_or("", |name| &**name);
-        let outcome = match &answer.reply {
-            Ok(Reply::Error(error)) => error.code(),
-            Ok(_) => "answered",
-            Err(Fault::NotExecuted(_)) => "not executed",
-            Err(Fault::Unknown(_)) => "unknown",
-        };
-        let elapsed = now.saturating_since(answer.sent);
-        let (resource, round, command) = (&**cell.spec().resource(), answer.intent, answer.id.get());
-        trace!(resource, node, round, command, outcome, ?elapsed);
-    }
+    let Command { id, node, intent, .. } = &asked.command;
+    let node = cell.spec().nodes().get(node.index()).map_or("", |name| &**name);
+    let outcome = match reply {
+        Ok(Reply::Error(error)) => error.code(),
+        Ok(_) => "answered",
+        Err(Fault::NotExecuted(_)) => "not executed",
+        Err(Fault::Unknown(_)) => "unknown",
+    };
+    let elapsed = cell.runtime().now().saturating_since(asked.sent);
+    let (resource, round, command) = (&**cell.spec().resource(), intent.name(), id.get());
+    trace!(resource, node, round, command, outcome, ?elapsed);
+}
+
+/// Whether anybody listens to what happens to leases.
+pub(crate) fn is_on() -> bool {
+    tracing::enabled!(tracing::Level::WARN)
 }
 
 /// Something happened to the lease.

@@ -36,7 +36,7 @@ pub(crate) enum Asking {
 impl Asking {
     /// How long to wait for a turn. Who has none by then asks the nodes all the same, so that the answer is
     /// theirs: whoever is before us in line may have lost the lease, or be about to give it back.
-    fn longest_wait(self, config: &Config) -> Duration {
+    pub(crate) fn longest_wait(self, config: &Config) -> Duration {
         match self {
             Self::Once => Duration::ZERO,
             Self::Attempts => pause(config).saturating_mul(config.attempts().get() - 1),

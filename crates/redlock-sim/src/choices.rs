@@ -24,6 +24,16 @@ impl Choices {
         Self(Source::Bytes { bytes: bytes.to_vec(), read: 0 })
     }
 
+    /// More decisions of the same origin, which do not change what these are. Bytes are read backwards.
+    pub(crate) fn apart(&self) -> Self {
+        Self(match &self.0 {
+            Source::Seed(state) => Source::Seed(mix(state ^ 0x0a9a_2700_c401_ce50)),
+            Source::Bytes { bytes, .. } => {
+                Source::Bytes { bytes: bytes.iter().rev().copied().collect(), read: 0 }
+            }
+        })
+    }
+
     /// A number from 0 to `bound - 1`; 0 when the bytes are used up, and for a bound of 0.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         match &mut self.0 {

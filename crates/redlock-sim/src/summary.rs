@@ -95,13 +95,25 @@ pub enum Mark {
     RequestRefused,
     /// An acquire was kept back, because its server was in quarantine.
     KeptBack,
+    /// A machine was told of a key that it would like to hear of.
+    Hinted,
+    /// Hints brought about an attempt.
+    HintedAttempt,
+    /// Such an attempt was won.
+    AcquiredByHint,
+    /// A hint did not arrive.
+    HintLost,
+    /// A hint arrived twice.
+    HintRepeated,
+    /// Somebody was told something out of the blue.
+    HintMadeUp,
     /// A new client got the lease when everything was over.
     Healed,
 }
 
 impl Mark {
     /// Every mark.
-    pub const ALL: [Self; 46] = [
+    pub const ALL: [Self; 52] = [
         Self::Acquired,
         Self::AcquiredLater,
         Self::TakenOver,
@@ -147,6 +159,12 @@ impl Mark {
         Self::Died,
         Self::RequestRefused,
         Self::KeptBack,
+        Self::Hinted,
+        Self::HintedAttempt,
+        Self::AcquiredByHint,
+        Self::HintLost,
+        Self::HintRepeated,
+        Self::HintMadeUp,
         Self::Healed,
     ];
 }

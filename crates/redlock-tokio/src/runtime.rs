@@ -5,7 +5,7 @@ use std::future::Future;
 use redis::aio::MultiplexedConnection;
 use redis::{Client, RedisResult};
 use redlock_driver::{
-    AioConnection, Connect, Instant, NotRunning, Runtime, SuspendAwareClock, dial_settings,
+    AioConnection, Connect, Instant, NotRunning, Pushes, Runtime, SuspendAwareClock, dial_settings,
 };
 use tokio::runtime::Handle;
 
@@ -50,5 +50,18 @@ impl Connect for Tokio {
     ) -> impl Future<Output = RedisResult<Self::Connection>> + Send + 'static {
         let client = client.clone();
         async move { client.get_multiplexed_async_connection_with_config(&dial_settings()).await.map(Into::into) }
+    }
+
+    fn connect_listening(
+        &self,
+        client: &Client,
+        pushes: Pushes,
+    ) -> impl Future<Output = RedisResult<Option<Self::Connection>>> + Send + 'static {
+        let client = client.clone();
+        async move {
+            let settings = dial_settings().set_push_sender(pushes);
+            let connection = client.get_multiplexed_async_connection_with_config(&settings).await?;
+            Ok(Some(connection.into()))
+        }
     }
 }

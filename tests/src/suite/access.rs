@@ -6,7 +6,7 @@ use redis::ConnectionLike;
 use redlock_driver::{Config, Error, Manager, Node};
 
 use super::Adapter;
-use super::support::ms;
+use super::support::{ms, pause, timed};
 use crate::harness::{Dialect, Server, Watched, may_own_servers};
 
 /// The page that says which rights those are.
@@ -167,6 +167,40 @@ pub async fn without_scripts_the_documented_rights_are_enough_and_all_are_needed
         let lease = manager.lock("lock:plain").acquire().await.unwrap();
         let refused = lease.release().await.unwrap_err().to_string();
         assert!(refused.contains("NOPERM"), "{refused}");
+    }
+}
+
+/// One right more, and whoever waits is woken; without it he gets his lease at the end of the pause, and hears of
+/// nothing.
+pub async fn to_be_woken_takes_one_right_more<R: Adapter>() {
+    if !may_own_servers() {
+        return;
+    }
+    let right = after("to be woken: ACL SETUSER locker ");
+    assert_eq!(right, "+client|tracking");
+    for (line, retry_delay) in [
+        ([documented("locker"), right].join(" "), ms(60_000)),
+        // It reads the key, for which scripts have the right in any case.
+        (documented("unscripted").replace("+delifeq", "+get ") + right, ms(60_000)),
+        (documented("locker").to_owned(), ms(200)),
+        (documented("locker").replace("+get ", "") + " " + right, ms(200)),
+    ] {
+        let server = server(&line);
+        let user = line.split(' ').nth(1).unwrap();
+        let url = format!("redis://{user}:hunter2@{}", server.address());
+        let config = Config::builder().ttl(ms(20_000)).retry_delay(retry_delay).build().unwrap();
+        let manager: Manager<R> = Manager::single(url, config).unwrap();
+        server.set("lock:a", "somebody else");
+        let free = async {
+            pause::<R>(ms(500)).await;
+            server.del("lock:a");
+        };
+        let lock = manager.lock("lock:a");
+        let acquire = timed(lock.acquire_within(ms(20_000)));
+        let ((lease, took), ()) = futures_util::future::join(acquire, free).await;
+        drop(lease.unwrap_or_else(|error| panic!("{line}: {error}")));
+        assert!(took < ms(3_000), "{line}: {took:?}");
+        manager.close().await;
     }
 }
 

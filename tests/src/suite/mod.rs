@@ -38,6 +38,7 @@ pub mod sentinel;
 pub mod settings;
 pub mod sick_node;
 pub mod topology;
+pub mod waking;
 pub mod work;
 
 pub use support::Adapter;
@@ -176,6 +177,7 @@ macro_rules! suite {
                 the_rights_for_scripts_are_enough_everywhere,
                 without_scripts_the_documented_rights_are_enough_and_all_are_needed,
                 behind_sentinels_one_right_more_is_needed,
+                to_be_woken_takes_one_right_more,
             ]
         }
         $crate::suite! { @module $adapter, $block_on,
@@ -202,6 +204,19 @@ macro_rules! suite {
                 a_clock_that_is_off_is_found,
                 what_is_wrong_with_a_server_is_named,
                 nodes_that_do_not_answer_are_named_in_time,
+            ]
+        }
+        $crate::suite! { @module $adapter, $block_on,
+            waking: [
+                a_release_wakes_whoever_waits_in_another_manager,
+                expiry_wakes_whoever_waits,
+                a_flushed_server_wakes_whoever_waits,
+                a_key_that_is_free_already_wakes_at_once,
+                a_holder_that_renews_wakes_nobody,
+                nobody_listens_without_need,
+                closing_ends_the_listening,
+                a_lost_listener_costs_a_pause_and_is_replaced,
+                managers_take_turns,
             ]
         }
         $crate::suite! { @module $adapter, $block_on,

@@ -37,6 +37,7 @@ pub struct Config {
     max_hold: Option<Duration>,
     repair: bool,
     restart_guard: Option<Duration>,
+    wake_on_release: bool,
 }
 
 /// Whether and how often a held lease is renewed by itself. A duration is [`Renewal::Every`].
@@ -75,7 +76,7 @@ impl Config {
         self.ttl
     }
 
-    /// How many attempts an acquire makes.
+    /// How many attempts an acquire makes, those that hints bring about not counted.
     #[must_use]
     pub const fn attempts(&self) -> NonZeroU32 {
         self.attempts
@@ -148,6 +149,13 @@ impl Config {
         self.restart_guard
     }
 
+    /// Whether a caller who waits for a lease asks the nodes to be told when it goes. Kept by whoever sends
+    /// the commands.
+    #[must_use]
+    pub const fn wake_on_release(&self) -> bool {
+        self.wake_on_release
+    }
+
     /// Checks a ttl against this drift: at least one millisecond of validity must be left. And against the
     /// restart guard: a key must not outlive it.
     ///
@@ -182,6 +190,7 @@ impl Default for Config {
             max_hold: None,
             repair: false,
             restart_guard: None,
+            wake_on_release: true,
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// No pause is shorter than this, and no attempt is begun with less time than this.
-const SHORTEST: Duration = Duration::from_millis(1);
+pub(super) const SHORTEST: Duration = Duration::from_millis(1);
 
 /// How long an acquire keeps trying.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,8 +26,10 @@ pub enum Patience {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Acquiring {
     patience: Patience,
-    /// Attempts begun for this request.
+    /// Attempts of the schedule that were begun for this request.
     made: u32,
+    /// All that were begun: those of the schedule, and those that hints brought about.
+    begun: u32,
     stage: Stage,
     /// The last attempt reached a quorum, but too late.
     expired: bool,
@@ -38,19 +40,43 @@ pub(super) struct Acquiring {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Stage {
     /// An attempt is under way.
-    Asking,
-    /// It failed and was taken back; another is made at this instant.
-    Pausing(Instant),
+    Asking(Attempt),
+    /// It failed and was taken back; the next of the schedule is due when the pause ends.
+    Pausing(Pause),
     /// The last one failed and was taken back. Some nodes may still say why, until this instant.
     Reporting(Instant),
+}
+
+/// Why an attempt is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Attempt {
+    /// It was due.
+    Scheduled,
+    /// Hints cut a pause short. The pause goes on if the attempt fails, and ends at this instant.
+    Hinted(Instant),
+}
+
+/// From a failure to the next attempt of the schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Pause {
+    pub(super) since: Instant,
+    pub(super) retry_at: Instant,
 }
 
 impl Acquiring {
     pub(super) const fn next_timeout(&self) -> Option<(Instant, TimerKind)> {
         match self.stage {
-            Stage::Asking => None,
-            Stage::Pausing(retry_at) => Some((retry_at, TimerKind::Retry)),
+            Stage::Asking(_) => None,
+            Stage::Pausing(pause) => Some((pause.retry_at, TimerKind::Retry)),
             Stage::Reporting(at) => Some((at, TimerKind::Report)),
+        }
+    }
+
+    /// The pause, if that is what is going on.
+    pub(super) const fn pause(&self) -> Option<Pause> {
+        match self.stage {
+            Stage::Pausing(pause) => Some(pause),
+            Stage::Asking(_) | Stage::Reporting(_) => None,
         }
     }
 
@@ -86,7 +112,7 @@ impl LeaseMachine {
     ///
     /// Each attempt asks all nodes at once, under a token of its own, and is decided the moment a quorum
     /// said yes or has become impossible. A failed attempt is taken back at every node; the next one
-    /// comes after `retry_delay` plus 0 to 50 % of it.
+    /// comes after `retry_delay` plus 0 to 50 % of it, or sooner: see [`handle_hint`](Self::handle_hint).
     ///
     /// # Errors
     /// [`AlreadyHeld`] while a lease is held or another request is not finished. A lease that is lost may
@@ -101,11 +127,12 @@ impl LeaseMachine {
             machine.phase = Phase::Acquiring(Acquiring {
                 patience,
                 made: 0,
-                stage: Stage::Asking,
+                begun: 0,
+                stage: Stage::Asking(Attempt::Scheduled),
                 expired: false,
                 last_call: false,
             });
-            machine.begin_attempt();
+            machine.begin_attempt(Attempt::Scheduled);
             Ok(())
         })
     }
@@ -117,7 +144,7 @@ impl LeaseMachine {
         self.input(now, |machine| match &machine.phase {
             Phase::Idle | Phase::Releasing => {}
             Phase::Acquiring(acquiring) => {
-                if acquiring.stage == Stage::Asking {
+                if matches!(acquiring.stage, Stage::Asking(_)) {
                     machine.take_back(|_, _| {});
                 }
                 machine.fail_acquire(|_, _| NotAcquiredReason::Cancelled);
@@ -136,16 +163,21 @@ impl LeaseMachine {
 }
 
 impl LeaseMachine {
-    fn begin_attempt(&mut self) {
+    pub(super) fn begin_attempt(&mut self, attempt: Attempt) {
         let Phase::Acquiring(acquiring) = &mut self.phase else { return };
-        acquiring.made = acquiring.made.saturating_add(1);
-        acquiring.stage = Stage::Asking;
+        acquiring.begun = acquiring.begun.saturating_add(1);
+        acquiring.stage = Stage::Asking(attempt);
         let config = self.spec.config();
         // No answer is of use once the validity is gone, nor, after the first attempt, the patience.
         let mut deadline = self.now.saturating_add(config.operation_timeout());
         deadline = deadline.min(config.valid_until(self.now, config.ttl()));
+        match attempt {
+            Attempt::Scheduled => acquiring.made = acquiring.made.saturating_add(1),
+            // Nor once the attempt is due that would have been made without hints.
+            Attempt::Hinted(retry_at) => deadline = deadline.min(retry_at),
+        }
         if let Patience::Until(end) = acquiring.patience
-            && acquiring.made > 1
+            && acquiring.begun > 1
         {
             deadline = deadline.min(end);
         }
@@ -180,11 +212,11 @@ impl LeaseMachine {
     pub(super) fn acquire_timeout(&mut self) {
         let Phase::Acquiring(acquiring) = &self.phase else { return };
         match acquiring.stage {
-            Stage::Asking => self.decide_acquire(),
-            Stage::Pausing(retry_at) if self.now >= retry_at => match acquiring.patience {
+            Stage::Asking(_) => self.decide_acquire(),
+            Stage::Pausing(pause) if self.now >= pause.retry_at => match acquiring.patience {
                 // With less than that left nobody could answer, and what was seen before says more.
                 Patience::Until(end) if end.saturating_since(self.now) < SHORTEST => self.report_failure(),
-                Patience::Until(_) | Patience::Attempts(_) => self.begin_attempt(),
+                Patience::Until(_) | Patience::Attempts(_) => self.begin_attempt(Attempt::Scheduled),
             },
             Stage::Reporting(at) if self.now >= at => self.report_failure(),
             Stage::Pausing(_) | Stage::Reporting(_) => {}
@@ -199,11 +231,11 @@ impl LeaseMachine {
                 let config = self.spec.config();
                 let valid_until = config.valid_until(self.round.started, config.ttl());
                 if self.now < valid_until {
-                    let made = match &self.phase {
-                        Phase::Acquiring(acquiring) => acquiring.made,
+                    let number = match &self.phase {
+                        Phase::Acquiring(acquiring) => acquiring.begun,
                         Phase::Idle | Phase::Held(_) | Phase::Lost(_) | Phase::Releasing => return,
                     };
-                    self.hold(valid_until, made);
+                    self.hold(valid_until, number);
                 } else {
                     self.fail_attempt(true);
                 }
@@ -219,11 +251,20 @@ impl LeaseMachine {
         let now = self.now;
         let Phase::Acquiring(acquiring) = &mut self.phase else { return };
         acquiring.expired = expired;
-        if let Some(retry_at) = acquiring.next_attempt(now, pause, operation_timeout) {
-            acquiring.stage = Stage::Pausing(retry_at);
-            let attempt = acquiring.made;
+        let hinted_in = match acquiring.stage {
+            Stage::Asking(Attempt::Hinted(retry_at)) => Some(retry_at),
+            Stage::Asking(Attempt::Scheduled) | Stage::Pausing(_) | Stage::Reporting(_) => None,
+        };
+        let retry_at = hinted_in.or_else(|| acquiring.next_attempt(now, pause, operation_timeout));
+        if let Some(retry_at) = retry_at {
+            acquiring.stage = Stage::Pausing(Pause { since: now, retry_at });
+            let attempt = acquiring.begun;
             let cause = self.not_acquired(|obstacle, _| obstacle.into());
             self.outbox.tell(Event::AttemptFailed { attempt, retry_at, cause });
+            if hinted_in.is_some() {
+                // It may have lasted until the next one is due.
+                self.acquire_timeout();
+            }
             return;
         }
         // Decided, but not always explained: "unreachable" and "taken at some" may differ by the answer
@@ -266,6 +307,7 @@ impl LeaseMachine {
         let failure = self.not_acquired(reason);
         self.round.live = false;
         self.phase = Phase::Idle;
+        self.forget_hints();
         self.outbox.tell(Event::AcquireFailed(failure));
     }
 

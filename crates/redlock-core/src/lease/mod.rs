@@ -1,6 +1,7 @@
 //! The machine: one lease from the first attempt to the release.
 
 mod acquire;
+mod hint;
 mod hold;
 mod outbox;
 mod output;
@@ -42,7 +43,8 @@ use crate::{
 ///
 /// - Requests ([`acquire`](Self::acquire), [`extend`](Self::extend), [`release`](Self::release),
 ///   [`abandon`](Self::abandon)) fail only when the state does not allow them, and then change nothing.
-/// - Inputs ([`handle_reply`](Self::handle_reply), [`handle_timeout`](Self::handle_timeout)) never fail.
+/// - Inputs ([`handle_reply`](Self::handle_reply), [`handle_timeout`](Self::handle_timeout), and, if it
+///   likes, [`handle_hint`](Self::handle_hint)) never fail.
 /// - Outputs come from [`poll_output`](Self::poll_output): drain it after requests and inputs, until it
 ///   says [`Output::Wait`]. Several requests and inputs may come before a drain.
 /// - Getters take `&self`.
@@ -79,6 +81,7 @@ use crate::{
 /// - `valid_until` grows only by an extension that a quorum granted.
 /// - Every request ends with exactly one terminal [`Event`], by its deadline, whatever the nodes do.
 /// - One request or input adds at most [`max_outputs`](Self::max_outputs) outputs to the queue.
+/// - Hints only let it ask sooner. They grant nothing, and no deadline moves.
 /// - The same inputs give the same outputs, byte for byte.
 ///
 /// Two machines are equal when they behave alike from here on; [`stats`](Self::stats) do not count.
@@ -312,6 +315,12 @@ impl LeaseMachine {
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.phase == Phase::Idle && self.undo.is_empty() && self.outbox.len() == 0
+    }
+
+    /// Whether [`poll_output`](Self::poll_output) has something else to yield than a time to wait for.
+    #[must_use]
+    pub fn has_output(&self) -> bool {
+        self.outbox.len() > 0
     }
 
     /// Counts of what should be rare.

@@ -30,16 +30,18 @@ pub enum Event {
         valid_until: Instant,
         /// The fencing token, in a lease that takes one.
         fencing: Option<FencingToken>,
-        /// Which attempt it was, counted from 1.
+        /// Which attempt it was, counted from 1: of all that were made for this request, hinted ones
+        /// included.
         attempt: u32,
     },
     /// An acquire ended without a lease.
     AcquireFailed(NotAcquired),
     /// An attempt failed, and another will be made.
     AttemptFailed {
-        /// Which attempt it was, counted from 1.
+        /// Which attempt it was, counted as in [`Acquired`](Self::Acquired).
         attempt: u32,
-        /// When the next will be made.
+        /// When the next is due, if no hints bring it about sooner. A hinted attempt leaves this where it
+        /// was, and may last until then; the next is then made at once.
         retry_at: Instant,
         /// What the nodes said.
         cause: NotAcquired,

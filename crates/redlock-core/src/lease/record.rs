@@ -20,6 +20,8 @@ pub(super) struct Record {
     /// The shortest ttl of an extension that may still come into effect, of those that are no longer
     /// waited for.
     stray: Option<Ttl>,
+    /// The node was said to have let go of its key since the attempt failed.
+    pub(super) hinted: bool,
 }
 
 /// An extension that is not answered yet.
@@ -71,6 +73,7 @@ impl Record {
         self.repair = None;
         self.extensions.clear();
         self.stray = None;
+        self.hinted = false;
     }
 
     /// Whether our key may stand at this node: it was granted, or nobody knows, and the node has not

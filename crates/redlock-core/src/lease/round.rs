@@ -91,7 +91,7 @@ impl Round {
         self.count(|ballot| matches!(ballot, Ballot::Open(_)))
     }
 
-    fn yes(&self) -> usize {
+    pub(super) fn yes(&self) -> usize {
         self.count(|ballot| matches!(ballot, Ballot::Yes(_)))
     }
 

@@ -37,6 +37,10 @@ pub(crate) enum Input {
     Release,
     Abandon,
     Timeout,
+    /// About these nodes, one after the other, and whether there are so many or not.
+    Hint {
+        nodes: u8,
+    },
     /// To a command that is not answered yet, counted from the newest.
     Reply {
         age: u16,
@@ -138,6 +142,7 @@ pub(crate) fn step() -> impl Strategy<Value = Step> {
         1 => Just(Input::Release),
         1 => Just(Input::Abandon),
         4 => Just(Input::Timeout),
+        8 => any::<u8>().prop_map(|nodes| Input::Hint { nodes }),
         40 => (age(), answer()).prop_map(|(age, answer)| Input::Reply { age, answer }),
         2 => (age(), answer()).prop_map(|(age, answer)| Input::Again { age, answer }),
         1 => (any::<u32>(), answer()).prop_map(|(beyond, answer)| Input::Bogus { beyond, answer }),

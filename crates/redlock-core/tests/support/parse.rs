@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use redlock_core::{
-    Cause, CauseKind, CommandId, Config, Fault, Instant, LeaseMachine, LeaseSpec, Patience, Token,
+    Cause, CauseKind, CommandId, Config, Fault, Instant, LeaseMachine, LeaseSpec, NodeId, Patience, Token,
 };
 
 use super::render::Renderer;
@@ -31,6 +31,7 @@ pub(crate) enum What {
     Abandon,
     Timeout,
     Reply(CommandId, Answer),
+    Hint(NodeId),
     /// Show what the getters say.
     State,
 }
@@ -110,6 +111,7 @@ fn what(input: &str) -> Result<What, String> {
         "abandon" => What::Abandon,
         "timeout" => What::Timeout,
         "state" => What::State,
+        "hint" => What::Hint(NodeId::new(number(rest)?)),
         "reply" => {
             let (id, text) = rest.split_once(' ').ok_or_else(|| format!("{input:?}: which, and what?"))?;
             let id = CommandId::new(number(id.strip_prefix('#').unwrap_or(id))?);

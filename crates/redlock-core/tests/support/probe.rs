@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use redlock_core::{
     Cause, CauseKind, Command, CommandId, Error, Event, Fault, Instant, Intent, LeaseMachine, LeaseSpec,
-    LeaseState, Output, Patience, Token,
+    LeaseState, NodeId, Output, Patience, Token,
 };
 
 use super::inputs::{Answer, Input, Step, Time};
@@ -26,6 +26,12 @@ pub(crate) struct Probe {
     commands: Vec<Command>,
     answered: BTreeSet<CommandId>,
     attempts: u32,
+    /// Of the request that is open: attempts of the schedule, and how many there may be.
+    scheduled: u32,
+    limit: u32,
+    /// When the pause ends that is going on, or that a hinted attempt was put into.
+    pausing: Option<Instant>,
+    hinted: Option<Instant>,
     /// Requests that have not ended.
     acquiring: bool,
     extending: bool,
@@ -46,6 +52,10 @@ impl Probe {
             commands: Vec::new(),
             answered: BTreeSet::new(),
             attempts: 0,
+            scheduled: 0,
+            limit: 0,
+            pausing: None,
+            hinted: None,
             acquiring: false,
             extending: false,
             releasing: false,
@@ -62,7 +72,12 @@ impl Probe {
                 None => self.clock,
             },
         };
-        self.input(&step.input)?;
+        match step.input {
+            Input::Hint { nodes } => {
+                (0..8).filter(|node| nodes & (1 << node) != 0).try_for_each(|node| self.hint(node))?;
+            }
+            _ => self.input(&step.input)?,
+        }
         if step.drain {
             drain(&mut self.lazy, &mut self.lazy_outputs);
             prop_assert_eq!(&self.machine, &self.lazy, "draining late makes a difference");
@@ -99,6 +114,28 @@ impl Probe {
         Ok(())
     }
 
+    /// A hint is good for one attempt at most, in a pause. It brings no news, least of all a lease.
+    fn hint(&mut self, node: u8) -> Result<(), TestCaseError> {
+        let (pausing, attempts, told) = (self.pausing, self.attempts, self.outputs.len());
+        let watched = self.machine.watched().any(|watched| watched == NodeId::new(node));
+        prop_assert!(!watched || pausing.is_some(), "{node} is watched, but nobody waits");
+        self.input(&Input::Hint { nodes: node })?;
+        let outputs = &self.outputs[told..];
+        let begun = self.attempts - attempts;
+        prop_assert!(begun == 0 || pausing.is_some_and(|retry_at| retry_at > self.latest));
+        if pausing.is_some() {
+            let nodes = self.machine.spec().nodes().len();
+            prop_assert_eq!(outputs.len(), begun as usize * nodes);
+            prop_assert!(outputs.iter().all(|output| matches!(output, Output::Send(_))));
+            prop_assert_eq!(self.machine.state(), LeaseState::Acquiring);
+        }
+        if begun > 0 {
+            self.scheduled -= begun;
+            self.hinted = pausing;
+        }
+        Ok(())
+    }
+
     fn input(&mut self, input: &Input) -> Result<(), TestCaseError> {
         let now = self.clock;
         self.latest = self.latest.max(now);
@@ -126,6 +163,9 @@ impl Probe {
             }
         }
         self.outputs.extend(outputs.iter().cloned());
+        if outputs.iter().any(|output| matches!(output, Output::Event(Event::AttemptFailed { .. }))) {
+            prop_assert!(self.pausing.is_none_or(|retry_at| retry_at > self.latest), "the next one is due");
+        }
         if matches!(input, Input::Timeout) {
             let next = self.machine.next_timeout();
             prop_assert!(next.is_none_or(|(at, _)| at > self.latest), "{next:?} is not after {now:?}");
@@ -143,7 +183,12 @@ impl Probe {
                     None => Patience::Attempts(*attempts),
                 };
                 let [result, _] = both.map(|machine| machine.acquire(now, patience));
-                self.acquiring |= result.is_ok();
+                if result.is_ok() {
+                    self.acquiring = true;
+                    self.scheduled = 0;
+                    self.limit =
+                        if let Patience::Attempts(attempts) = patience { attempts } else { u32::MAX };
+                }
                 (result.map_err(Error::from), true)
             }
             Input::Extend(ttl) => {
@@ -163,6 +208,10 @@ impl Probe {
             Input::Timeout => {
                 both.into_iter().for_each(|machine| machine.handle_timeout(now));
                 (Ok(()), true)
+            }
+            Input::Hint { nodes } => {
+                both.into_iter().for_each(|machine| machine.handle_hint(now, NodeId::new(*nodes)));
+                (Ok(()), self.pausing.is_some())
             }
             Input::Reply { age, answer } => {
                 let open = |command: &&Command| !self.answered.contains(&command.id);
@@ -202,6 +251,9 @@ impl Probe {
         let token = command.intent.token();
         if command.intent.acquires() && token == BASE.for_attempt(self.attempts + 1) {
             self.attempts += 1;
+            self.scheduled += 1;
+            self.pausing = None;
+            self.hinted = None;
         }
         let current = token == BASE.for_attempt(self.attempts);
         prop_assert!(current || (1..self.attempts).any(|attempt| token == BASE.for_attempt(attempt)));
@@ -218,8 +270,19 @@ impl Probe {
                 self.live = true;
                 *valid_until > self.latest && std::mem::take(&mut self.acquiring)
             }
-            Event::AcquireFailed(_) => std::mem::take(&mut self.acquiring),
-            Event::AttemptFailed { retry_at, .. } => *retry_at > self.latest && self.acquiring,
+            Event::AcquireFailed(_) => {
+                self.pausing = None;
+                std::mem::take(&mut self.acquiring)
+            }
+            // The pause of a hinted attempt ends when it would have ended without it.
+            Event::AttemptFailed { retry_at, .. } => {
+                self.pausing = Some(*retry_at);
+                let as_planned = match self.hinted.take() {
+                    Some(planned) => *retry_at == planned,
+                    None => *retry_at > self.latest,
+                };
+                as_planned && self.acquiring
+            }
             Event::Extended { .. } => self.live && std::mem::take(&mut self.extending),
             Event::ExtendFailed(_) => self.live && std::mem::take(&mut self.extending),
             Event::Renewed { .. } => self.live,
@@ -257,6 +320,7 @@ impl Probe {
         self.live &= held;
         prop_assert_eq!((held, held), (after.is_some(), self.live));
         prop_assert!(held || !self.extending);
+        prop_assert!(self.scheduled <= self.limit.max(1), "more attempts than were asked for");
         prop_assert_eq!(self.acquiring, state == LeaseState::Acquiring);
         prop_assert_eq!(self.releasing, state == LeaseState::Releasing);
         prop_assert_eq!(self.machine.is_held(Instant::EPOCH), self.machine.is_held(self.latest));

@@ -43,6 +43,10 @@ impl Renderer {
                 machine.handle_reply(now, *id, self.reply(*id, answer)?);
                 Ok(())
             }
+            What::Hint(node) => {
+                machine.handle_hint(now, *node);
+                Ok(())
+            }
             What::State => {
                 self.state(machine, now, text);
                 Ok(())
@@ -103,6 +107,10 @@ impl Renderer {
         }
         if let Some(fence) = machine.fencing_token() {
             let _ = write!(state, ", fencing token {fence}");
+        }
+        let watched: Vec<_> = machine.watched().map(|node| node.to_string()).collect();
+        if !watched.is_empty() {
+            let _ = write!(state, ", watch {}", watched.join(", "));
         }
         if machine.is_settled() {
             state.push_str(", settled");

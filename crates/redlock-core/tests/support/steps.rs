@@ -53,6 +53,12 @@ enum Step {
     Timeout {
         who: u8,
     },
+    /// `who` hears that its key may have gone at these nodes. What it then asks for may be done at once.
+    Hint {
+        who: u8,
+        nodes: u8,
+        sweep: bool,
+    },
 }
 
 /// One of the commands under way.
@@ -104,18 +110,20 @@ impl Step {
             Self::Request { who, ref wish } => wish.ask(world, someone(who)),
             Self::Execute { pick, answer: true } => some(pick).for_each(|at| world.answer(at)),
             Self::Execute { pick, answer: false } => some(pick).for_each(|at| world.execute(at)),
-            Self::Sweep { who, nodes } => {
-                let who = someone(who);
-                while let Some(at) = world.oldest_of(who, nodes) {
-                    world.answer(at);
-                }
-            }
+            Self::Sweep { who, nodes } => world.sweep(someone(who), nodes),
             Self::LoseRequest { .. } | Self::LoseReply { .. } if !lossy => {}
             Self::LoseRequest { pick, told } => some(pick).for_each(|at| world.lose_request(at, told)),
             Self::LoseReply { pick, told } => some(pick).for_each(|at| world.lose_reply(at, told)),
             Self::Pass { millis } => world.pass(millis.into()),
             Self::PassToTimer { who } => world.pass_to_timer(someone(who)),
             Self::Timeout { who } => world.timeout(someone(who)),
+            Self::Hint { who, nodes, sweep } => {
+                let who = someone(who);
+                (0..8).filter(|node| nodes & (1 << node) != 0).for_each(|node| world.hint(who, node));
+                if sweep {
+                    world.sweep(who, nodes);
+                }
+            }
         }
     }
 }
@@ -150,7 +158,7 @@ fn config(focus: Focus) -> impl Strategy<Value = Config> {
     };
     let renewal = prop_oneof![Just(None), Just(Some(None)), (1..12_u64).prop_map(|every| Some(Some(every)))];
     let options = (renewal, option::weighted(0.1, 1..60_u64), option::weighted(0.1, 1..3_u32), any::<bool>());
-    (ttl, 0..10_u64, 1..most, options).prop_map(
+    (ttl, 0..20_u64, 1..most, options).prop_map(
         move |(ttl, retry_delay, operation_timeout, (renewal, max_hold, renew_attempts, repair))| {
             let mut builder = Config::builder()
                 .ttl(ms(ttl))
@@ -205,6 +213,8 @@ fn step(focus: Focus) -> impl Strategy<Value = Step> {
         3 => (1..slow).prop_map(|millis| Step::Pass { millis }),
         1 => who().prop_map(|who| Step::PassToTimer { who }),
         1 => who().prop_map(|who| Step::Timeout { who }),
+        6 => (who(), any::<u8>(), any::<u8>(), prop::bool::weighted(0.8))
+            .prop_map(|(who, a, b, sweep)| Step::Hint { who, nodes: a | b, sweep }),
     ]
 }
 

@@ -1,12 +1,15 @@
 //! What has happened in a world, so that a test can tell whether it tested anything.
 
-use redlock_core::{Command, Event, Intent, ReleaseOutcome};
+use redlock_core::{Command, Event, Intent, ReleaseOutcome, Token};
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
     acquired: u64,
     /// Acquired by another than the last holder.
     handed_over: u64,
+    /// Attempts that hints have brought about, and those of them that were won.
+    hinted: u64,
+    acquired_by_hint: u64,
     not_acquired: u64,
     extended: u64,
     renewed: u64,
@@ -22,13 +25,22 @@ pub(crate) struct Tally {
     /// Moments at which somebody held the lease.
     held: u64,
     last_holder: Option<usize>,
+    last_hinted: Option<Token>,
 }
 
 impl Tally {
-    pub(crate) fn event(&mut self, who: usize, event: &Event) {
+    /// Hints have brought about an attempt with this token.
+    pub(crate) fn hint(&mut self, token: Token) {
+        self.hinted += 1;
+        self.last_hinted = Some(token);
+    }
+
+    /// What `who` was told, whose current token this is.
+    pub(crate) fn event(&mut self, who: usize, event: &Event, token: Token) {
         match event {
             Event::Acquired { .. } => {
                 self.acquired += 1;
+                self.acquired_by_hint += u64::from(self.last_hinted == Some(token));
                 self.handed_over += u64::from(self.last_holder.is_some_and(|last| last != who));
                 self.last_holder = Some(who);
             }
@@ -63,10 +75,12 @@ impl Tally {
         self.counts().map(|count| *count).into_iter().min().unwrap_or_default()
     }
 
-    fn counts(&mut self) -> [&mut u64; 12] {
+    fn counts(&mut self) -> [&mut u64; 14] {
         [
             &mut self.acquired,
             &mut self.handed_over,
+            &mut self.hinted,
+            &mut self.acquired_by_hint,
             &mut self.not_acquired,
             &mut self.extended,
             &mut self.renewed,

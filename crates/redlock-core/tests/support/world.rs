@@ -6,7 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use redlock_core::{
     Cause, CauseKind, Command, Config, Event, Fault, FencingToken, Instant, Intent, LeaseMachine, LeaseSpec,
-    LeaseState, Output, ReleaseOutcome, Reply, Token, Ttl,
+    LeaseState, NodeId, Output, ReleaseOutcome, Reply, Token, Ttl,
 };
 
 use super::tally::Tally;
@@ -120,6 +120,16 @@ impl World {
         assert!(self.contenders[who].next_timeout().is_none_or(|(at, _)| at > now));
     }
 
+    /// Somebody says that the key may have gone at `node`.
+    pub(crate) fn hint(&mut self, who: usize, node: u8) {
+        let (now, before) = (self.instant(), self.contenders[who].token());
+        self.contenders[who].handle_hint(now, NodeId::new(node));
+        self.drain(who);
+        if self.contenders[who].token() != before {
+            self.tally.hint(self.contenders[who].token());
+        }
+    }
+
     /// When `who` wants to be woken, rounded up to the world's milliseconds.
     fn due(&self, who: usize) -> Option<u64> {
         let (at, _) = self.contenders[who].next_timeout()?;
@@ -144,7 +154,7 @@ impl World {
     }
 
     fn observe(&mut self, who: usize, event: &Event) {
-        self.tally.event(who, event);
+        self.tally.event(who, event, self.contenders[who].token());
         match event {
             Event::Acquired { fencing: Some(fence), .. } => {
                 if self.fences.last().is_some_and(|last| last >= fence) {
@@ -201,8 +211,15 @@ impl World {
         (0..self.wire.len()).filter(|&position| fits(&self.wire[position])).nth(number)
     }
 
+    /// Carries out and answers everything that `who` has asked these nodes, oldest first.
+    pub(crate) fn sweep(&mut self, who: usize, nodes: u8) {
+        while let Some(at) = self.oldest_of(who, nodes) {
+            self.answer(at);
+        }
+    }
+
     /// The position of the oldest command of `who` to one of `nodes`.
-    pub(crate) fn oldest_of(&self, who: usize, nodes: u8) -> Option<usize> {
+    fn oldest_of(&self, who: usize, nodes: u8) -> Option<usize> {
         self.wire.iter().position(|flight| {
             flight.contender == who && !flight.given_up && nodes & (1 << flight.command.node.index()) != 0
         })

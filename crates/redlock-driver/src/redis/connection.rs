@@ -2,6 +2,9 @@
 
 use std::future::Future;
 
+use futures_util::future::join_all;
+
+use super::Pushes;
 use super::backlog::MOST_OTHERS;
 use crate::Runtime;
 
@@ -25,6 +28,19 @@ pub trait Connect: Runtime {
         &self,
         client: &redis::Client,
     ) -> impl Future<Output = redis::RedisResult<Self::Connection>> + Send + 'static;
+
+    /// Dials one connection that hands to `pushes` what the server sends unasked, and is otherwise like one of
+    /// [`connect`](Self::connect). The client's settings ask for RESP3.
+    ///
+    /// It is what callers who wait for a lease are woken by, and there is no need for it: `None`, which is all
+    /// that the provided method does, means that they wait by asking again and again.
+    fn connect_listening(
+        &self,
+        _client: &redis::Client,
+        _pushes: Pushes,
+    ) -> impl Future<Output = redis::RedisResult<Option<Self::Connection>>> + Send + 'static {
+        std::future::ready(Ok(None))
+    }
 }
 
 /// One connection, shared by all clones of the value.
@@ -39,6 +55,28 @@ pub trait Connection: Clone + Send + Sync + 'static {
         &self,
         command: redis::Cmd,
     ) -> impl Future<Output = redis::RedisResult<redis::Value>> + Send + 'static;
+
+    /// Sends several commands, one behind the other, and waits for the answers to all of them, which come in
+    /// the same order. A server's error is one of the answers. An `Err` stands for all: what became of any of
+    /// the commands is unknown.
+    ///
+    /// This is what makes many leases cheap: a connection that can write all of it in one go should. The
+    /// provided method calls [`call`](Self::call) for each.
+    fn call_all(
+        &self,
+        commands: Vec<redis::Cmd>,
+    ) -> impl Future<Output = redis::RedisResult<Vec<redis::Value>>> + Send + 'static {
+        let calls: Vec<_> = commands.into_iter().map(|command| self.call(command)).collect();
+        async move {
+            let answers = join_all(calls).await;
+            answers.into_iter().map(|answer| answer.or_else(server_error)).collect()
+        }
+    }
+}
+
+/// A server's error as the answer that it is.
+fn server_error(error: redis::RedisError) -> redis::RedisResult<redis::Value> {
+    redis::ServerError::try_from(error).map(redis::Value::ServerError)
 }
 
 /// Any cloneable asynchronous connection of the `redis` crate as a [`Connection`].
@@ -68,5 +106,20 @@ where
     ) -> impl Future<Output = redis::RedisResult<redis::Value>> + Send + 'static {
         let mut connection = self.0.clone();
         async move { connection.req_packed_command(&command).await }
+    }
+
+    fn call_all(
+        &self,
+        commands: Vec<redis::Cmd>,
+    ) -> impl Future<Output = redis::RedisResult<Vec<redis::Value>>> + Send + 'static {
+        let mut connection = self.0.clone();
+        async move {
+            let count = commands.len();
+            let mut pipeline = redis::Pipeline::with_capacity(count);
+            for command in commands {
+                pipeline.add_command(command);
+            }
+            connection.req_packed_commands(&pipeline, 0, count).await
+        }
     }
 }

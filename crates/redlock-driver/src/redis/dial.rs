@@ -1,9 +1,7 @@
 //! The task that makes a connection: it dials until one is there, and hands the waiting commands over.
 
-use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::{Arc, Weak};
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use futures_util::future::select;
@@ -16,7 +14,7 @@ use super::queue::{Handed, Waiting, too_late};
 use super::sentinel::Place;
 use super::state::{Loss, Phase, is_delete};
 use super::target::Target;
-use super::wire::{Answer, Ticket, Wire};
+use super::wire::{Ticket, Wire};
 use super::{Connect, Connection, backoff, fault, lock, repeat, timing, watch};
 
 /// Starts to dial for `link`, whose state is one of dialling already, after `pause`. If no runtime is
@@ -54,7 +52,7 @@ async fn dial<R: Connect>(
         let Some(upgraded) = link.upgrade() else { return };
         let cause = match dialled {
             Some(Ok((connection, place))) => {
-                connected(&upgraded, generation, connection.clone()).await;
+                connected(&upgraded, generation, connection.clone());
                 watch::start(&upgraded, generation, place);
                 drop(upgraded);
                 return quarantine::look_again(link, runtime, generation, connection).await;
@@ -137,21 +135,17 @@ async fn connect<R: Connect>(
 
 /// Puts a connection to use: sends the deletes that are owed, hands the waiting commands over in their order,
 /// then lets new ones at it.
-async fn connected<R: Connect>(link: &Arc<Link<R>>, generation: u64, connection: R::Connection) {
+fn connected<R: Connect>(link: &Arc<Link<R>>, generation: u64, connection: R::Connection) {
     debug!(node = %link.name(), generation, "connected");
     let habit = Arc::clone(&lock(link.state()).habit);
-    let wire = Arc::new(Wire::new(connection, generation, habit));
-    let mut handed_over = 0_u32;
+    let wire = Arc::new(Wire::new(connection, generation, habit, link.keeper()));
+    link.put_to_use(&wire);
     loop {
         match next(link, &wire) {
-            Next::Owed(ticket, delete) => repeat::send(link, ticket, delete),
+            Next::Owed(ticket, delete) => repeat::send(link, ticket, &delete),
             Next::Waiting(waiting) => hand_over(link, &wire, waiting),
             Next::InUse => break,
             Next::Unwanted => return wire.cut(Cause::new(CauseKind::Closed)),
-        }
-        handed_over += 1;
-        if handed_over.is_multiple_of(BATCH) {
-            breathe().await;
         }
     }
     if let Some(cause) = wire.was_cut() {
@@ -207,30 +201,12 @@ fn hand_over<R: Connect>(link: &Link<R>, wire: &Arc<Wire<R::Connection>>, waitin
         Err(too_late())
     } else {
         link.check(at, &command).and_then(|()| wire.admit(&command)).map(|ticket| {
-            let mut call: Pin<Box<dyn Future<Output = Answer> + Send>> = Box::pin(ticket.carry_out(command));
-            // The first poll gives the command its place in the connection's order. Whoever waits polls
-            // from there on, so nobody need be woken before that.
-            if let Poll::Ready(answer) = call.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-                call = Box::pin(std::future::ready(answer));
-            }
-            Handed { wire: Arc::clone(wire), at, call }
+            ticket.start();
+            Handed { at, ticket }
         })
     };
     // Whoever waited may be gone; then the command is forgotten.
     let _ = fate.send(handed);
-}
-
-/// Lets the runtime run something else.
-async fn breathe() {
-    let mut breathed = false;
-    poll_fn(|context| {
-        if std::mem::replace(&mut breathed, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }
 
 /// Notes that the node is down, and yields how long to wait; `None` if nobody wants it any more.
@@ -290,13 +266,9 @@ impl<R: Connect> Drop for Again<R> {
     }
 }
 
-fn no_connection() -> Cause {
+pub(super) fn no_connection() -> Cause {
     Cause::with_detail(CauseKind::Unreachable, "no connection in time")
 }
 
 /// How long one dial may take, handshake and questions to sentinels included.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// How many commands are handed over in one go. Tokio lets a task do only so much (128 steps) before
-/// its channels turn it away, and a command that is turned away would lose its place.
-const BATCH: u32 = 32;

@@ -32,6 +32,9 @@ pub(crate) enum Form {
 }
 
 impl Form {
+    /// How many forms an intent has at most.
+    pub(crate) const MOST: usize = 3;
+
     /// The forms of an intent, in the order in which they are tried on a server of which nothing is known.
     pub(crate) const fn of(intent: &Intent) -> &'static [Self] {
         match intent {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::pin;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use futures_channel::oneshot;
@@ -14,12 +14,13 @@ use tracing::{debug, warn};
 use super::cut::Cut;
 use super::demotion::{self, Demotion};
 use super::fault::Damage;
+use super::listener::Listener;
 use super::quarantine::Guard;
 use super::queue::{Handed, Queue, too_late};
 use super::state::{Loss, Phase, State, Superseded, is_delete};
 use super::target::Target;
-use super::wire::{Answer, Ticket, Wire};
-use super::{Connect, Connection, dial, lock, repeat, timing};
+use super::wire::{Answer, Keeper, Ticket, Wire};
+use super::{Connect, Connection, dial, lock, pump, repeat, timing};
 
 /// One Redis server, reached by what a [`Target`] says; the connections to it are the link's own.
 ///
@@ -48,6 +49,7 @@ pub(crate) struct Link<R: Connect> {
     name: Arc<str>,
     state: Mutex<State<R::Connection>>,
     demotion: Demotion,
+    listener: Arc<Listener<R>>,
     /// Given when the link is closed; dropped with the link.
     closed: Cut,
     /// Keeps acquires from a server that was started too short a time ago.
@@ -59,10 +61,13 @@ impl<R: Connect> Link<R> {
     /// must not contain credentials: see [`node_name`](super::node_name).
     #[must_use]
     pub(crate) fn new(runtime: R, target: impl Into<Target>, name: Arc<str>) -> Self {
+        let target = target.into();
+        let listener = Listener::new(runtime.clone(), target.clone(), Arc::clone(&name));
         Self {
             runtime,
-            target: target.into(),
+            target,
             name,
+            listener: Arc::new(listener),
             state: Mutex::new(State::new()),
             demotion: Demotion::default(),
             closed: Cut::new(),
@@ -105,7 +110,8 @@ impl<R: Connect> Link<R> {
     /// come as not executed.
     pub(crate) fn close(&self) {
         let closed = Cause::new(CauseKind::Closed);
-        self.closed.give(closed.clone());
+        self.closed.give();
+        self.listener.close();
         let (phase, retired) = {
             let mut state = lock(&self.state);
             state.owed.clear();
@@ -139,6 +145,11 @@ impl<R: Connect> Link<R> {
 
     pub(super) const fn target(&self) -> &Target {
         &self.target
+    }
+
+    /// What hears from the same server.
+    pub(crate) const fn listener(&self) -> &Arc<Listener<R>> {
+        &self.listener
     }
 
     pub(super) const fn demotion(&self) -> &Demotion {
@@ -181,12 +192,12 @@ impl<R: Connect> Link<R> {
             tries -= 1;
             let answer = match self.place(&command) {
                 Placed::On(ticket) => {
-                    let wire = Arc::clone(ticket.wire());
-                    self.attend(&wire, until(start), &command, pin!(ticket.carry_out(command.clone()))).await
+                    ticket.start();
+                    self.attend(until(start), &command, ticket).await
                 }
                 Placed::Waits(number, fate) => {
-                    let Handed { wire, at, call } = self.wait(number, fate, deadline).await?;
-                    self.attend(&wire, until(at), &command, call).await
+                    let Handed { at, ticket } = self.wait(number, fate, deadline).await?;
+                    self.attend(until(at), &command, ticket).await
                 }
                 Placed::Nowhere(fault) => return Err(fault),
             };
@@ -222,7 +233,7 @@ impl<R: Connect> Link<R> {
             (behind, placed.unwrap_or_else(Placed::Nowhere), dial)
         };
         for ticket in behind {
-            repeat::send(self, ticket, command.clone());
+            repeat::send(self, ticket, command);
         }
         if let Some(generation) = dial {
             dial::start(self, generation, None);
@@ -251,41 +262,51 @@ impl<R: Connect> Link<R> {
     /// connection, of which an answer is expected `until` then, and for the command.
     async fn attend(
         self: &Arc<Self>,
-        wire: &Arc<Wire<R::Connection>>,
         until: Option<Instant>,
         command: &Command,
-        mut call: impl Future<Output = Answer> + Unpin,
+        mut ticket: Ticket<R::Connection>,
     ) -> Answer {
+        let wire = Arc::clone(ticket.wire());
         let mut repeated = false;
         let mut answer = match until {
-            None => call.await,
-            Some(until) => match select(&mut call, pin!(timing::reach(&self.runtime, until))).await {
+            None => (&mut ticket).await,
+            Some(until) => match select(&mut ticket, pin!(timing::reach(&self.runtime, until))).await {
                 Either::Left((answer, _)) => answer,
                 Either::Right(((), _)) => {
-                    self.replace(wire, Loss::Stalled);
-                    repeated = repeat::again(self, wire, command);
-                    call.await
+                    self.replace(&wire, Loss::Stalled);
+                    repeated = repeat::again(self, wire.generation(), command);
+                    (&mut ticket).await
                 }
             },
         };
+        if repeated {
+            repeat::doubt(&mut answer.reply);
+        }
+        self.judge(&wire, command, &answer, repeated);
+        answer
+    }
+
+    /// What an answer says about the connection, and about what is left to do for the command.
+    pub(super) fn judge(
+        self: &Arc<Self>,
+        wire: &Arc<Wire<R::Connection>>,
+        command: &Command,
+        answer: &Answer,
+        repeated: bool,
+    ) {
         match answer.damage {
             Damage::None => {}
             Damage::Stalled => self.replace(wire, Loss::Stalled),
             Damage::Broken => self.replace(wire, Loss::Broken(cause_of(&answer.reply))),
         }
-        if repeated && answer.reply == Ok(Reply::Int(0)) {
-            // The second delete may have come first, and then it was us who took the key away.
-            answer.reply = Err(Fault::Unknown(Cause::new(CauseKind::Timeout)));
-        }
         if !repeated && matches!(answer.reply, Err(Fault::Unknown(_))) && wire.was_cut().is_some() {
-            repeat::again(self, wire, command);
+            repeat::again(self, wire.generation(), command);
         }
         match &answer.reply {
             Ok(Reply::Error(error)) if demotion::is_replicas(error) => demotion::look_elsewhere(self, wire),
             Ok(reply) => self.demotion.heard(reply),
             Err(_) => {}
         }
-        answer
     }
 
     /// Takes a connection out of use and dials another, unless that has happened already.
@@ -306,10 +327,13 @@ impl<R: Connect> Link<R> {
             let (generation, pause) = state.redial(wire.has_answered(), &loss);
             (given_up, generation, pause)
         };
+        wire.finish();
         if let Some(given_up) = given_up {
             given_up.cut(without_an_answer());
         }
         self.report(wire.generation(), &loss, pause.is_some());
+        // The next server may be another, and what this one would have told is lost in any case.
+        self.listener.leave();
         dial::start(self, generation, pause);
     }
 
@@ -320,15 +344,32 @@ impl<R: Connect> Link<R> {
 
     /// Puts a connection in the place of the one of this generation, if that is still in use; it is kept for
     /// the answers that it owes. Yields the generation of the new one.
-    pub(super) fn supersede(&self, generation: u64, connection: R::Connection) -> Option<u64> {
+    pub(super) fn supersede(self: &Arc<Self>, generation: u64, connection: R::Connection) -> Option<u64> {
         // Whatever is left over is dropped outside the lock: dropping a connection may run foreign code.
-        let outcome = lock(&self.state).supersede(generation, connection);
-        let Superseded { generation, before, given_up } = outcome.ok()?;
+        let outcome = lock(&self.state).supersede(generation, connection, self.keeper());
+        let Superseded { wire, before, given_up } = outcome.ok()?;
+        let generation = wire.generation();
+        self.put_to_use(&wire);
+        before.finish();
         if let Some(given_up) = given_up {
             given_up.cut(without_an_answer());
         }
         debug!(node = %self.name, generation = before.generation(), "connection superseded");
+        self.listener.leave();
         Some(generation)
+    }
+
+    /// What a connection of this link tells.
+    pub(super) fn keeper(self: &Arc<Self>) -> Weak<dyn Keeper<R::Connection>> {
+        let link: Weak<Self> = Arc::downgrade(self);
+        link
+    }
+
+    /// Starts the task of a new connection.
+    pub(super) fn put_to_use(&self, wire: &Arc<Wire<R::Connection>>) {
+        if let Err(error) = pump::start(&self.runtime, wire) {
+            debug!(node = %self.name, %error, "nobody takes the answers in");
+        }
     }
 
     fn report(&self, generation: u64, loss: &Loss, down: bool) {

@@ -8,6 +8,7 @@
 //!
 //!   Link    one node, dialled and redialled by us        ┐ each Wire is one connection and what is
 //!   Shared  one node behind a connection handed to us    ┘ unanswered on it
+//!   Listener  beside a link: hears from the server that a key has changed
 //!   Target  what a link dials: a server, or the primary that sentinels name
 //! ```
 
@@ -20,8 +21,14 @@ mod demotion;
 mod dial;
 mod dialect;
 mod fault;
+mod hand_over;
+mod line;
 mod link;
+mod listener;
 mod lower;
+mod phrasing;
+mod pump;
+mod pushes;
 mod quarantine;
 mod queue;
 mod repeat;
@@ -32,7 +39,7 @@ mod slot;
 mod state;
 mod target;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 pub(crate) mod timing;
 mod watch;
 mod wire;
@@ -44,6 +51,9 @@ pub(crate) use address::{node_name, parse_url, usable};
 pub use connection::AioConnection;
 pub use connection::{Connect, Connection, MAX_UNANSWERED};
 pub(crate) use link::Link;
+pub(crate) use phrasing::Words;
+pub use pushes::Pushes;
+pub(crate) use repeat::doubt;
 pub(crate) use sentinel::Sentinels;
 pub(crate) use shared::Shared;
 pub(crate) use slot::hash_slot;

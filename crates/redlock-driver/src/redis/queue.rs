@@ -1,27 +1,23 @@
 //! Commands that wait for a connection.
 
 use std::collections::VecDeque;
-use std::pin::Pin;
-use std::sync::Arc;
 
 use futures_channel::oneshot;
 use redlock_core::{Cause, CauseKind, Command, Fault, Instant};
 
 use super::Connection;
 use super::backlog::room;
-use super::wire::{Answer, Wire};
+use super::wire::Ticket;
 
-/// A command that was handed to a connection on behalf of whoever waits for it. It was polled once
-/// already, so it has its place in the connection's order.
-pub(crate) struct Handed<C> {
-    pub(crate) wire: Arc<Wire<C>>,
+/// A command that was handed to a connection on behalf of whoever waits for it.
+pub(crate) struct Handed<C: Connection> {
     /// When it was handed over.
     pub(crate) at: Instant,
-    pub(crate) call: Pin<Box<dyn Future<Output = Answer> + Send>>,
+    pub(crate) ticket: Ticket<C>,
 }
 
 /// A command in the queue, and whom to tell its fate: handed to a connection, or certainly never sent.
-pub(crate) struct Waiting<C> {
+pub(crate) struct Waiting<C: Connection> {
     pub(crate) number: u64,
     pub(crate) command: Command,
     pub(crate) fate: oneshot::Sender<Result<Handed<C>, Fault>>,
@@ -29,7 +25,7 @@ pub(crate) struct Waiting<C> {
 
 /// First in, first out, and as long as a connection's backlog may be. To take a command out is to
 /// decide its fate; whoever takes it out, under the lock that guards the queue, is the only one.
-pub(crate) struct Queue<C> {
+pub(crate) struct Queue<C: Connection> {
     waiting: VecDeque<Waiting<C>>,
 }
 

@@ -6,20 +6,17 @@
 //! in the background.
 
 use std::collections::VecDeque;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use redlock_core::{Command, Instant};
+use redlock_core::{Cause, CauseKind, Command, Fault, Instant, Reply};
 use tracing::debug;
 
 use super::backlog::MOST_OTHERS;
 use super::fault::Damage;
 use super::link::Link;
 use super::state::{Loss, Phase, State, is_delete};
-use super::wire::{Answer, Ticket, Wire};
+use super::wire::{Answer, Ticket};
 use super::{Connect, lock, timing};
 
 /// The deletes that wait for a connection, oldest first.
@@ -56,9 +53,9 @@ impl Owed {
     }
 }
 
-/// Sees to it that a delete which `wire` has not answered is carried out on the connection that follows.
-/// False if it will not be: it is no delete, or the link is closed.
-pub(super) fn again<R: Connect>(link: &Arc<Link<R>>, wire: &Wire<R::Connection>, command: &Command) -> bool {
+/// Sees to it that a delete which the connection of this generation has not answered is carried out on the
+/// one that follows. False if it will not be: it is no delete, or the link is closed.
+pub(super) fn again<R: Connect>(link: &Arc<Link<R>>, generation: u64, command: &Command) -> bool {
     if !is_delete(&command.intent) {
         return false;
     }
@@ -66,7 +63,7 @@ pub(super) fn again<R: Connect>(link: &Arc<Link<R>>, wire: &Wire<R::Connection>,
         let State { phase, owed, .. } = &mut *lock(link.state());
         let next = match phase {
             Phase::Closed => return false,
-            Phase::Up(current) if current.generation() != wire.generation() => current.admit(command).ok(),
+            Phase::Up(current) if current.generation() != generation => current.admit(command).ok(),
             Phase::Idle | Phase::Dialling(_) | Phase::Up(_) | Phase::Down(_) => None,
         };
         if next.is_none() {
@@ -75,25 +72,29 @@ pub(super) fn again<R: Connect>(link: &Arc<Link<R>>, wire: &Wire<R::Connection>,
         next
     };
     if let Some(ticket) = ticket {
-        send(link, ticket, command.clone());
+        send(link, ticket, command);
     }
     true
 }
 
+/// Takes back what the answer to a delete says that was sent once more: the second one may have come first,
+/// and then it was us who took the key away.
+pub(crate) fn doubt(reply: &mut Result<Reply, Fault>) {
+    if *reply == Ok(Reply::Int(0)) {
+        *reply = Err(Fault::Unknown(Cause::new(CauseKind::Timeout)));
+    }
+}
+
 /// Carries a delete out in the background, with patience. Its answer decides nothing for its lease. It has
 /// its place in the connection's order when this returns.
-pub(super) fn send<R: Connect>(link: &Arc<Link<R>>, ticket: Ticket<R::Connection>, delete: Command) {
+pub(super) fn send<R: Connect>(link: &Arc<Link<R>>, ticket: Ticket<R::Connection>, delete: &Command) {
     debug!(node = %link.name(), generation = ticket.wire().generation(), "delete sent once more");
-    let until = give_up_at(&delete);
+    let until = give_up_at(delete);
     let wire = Arc::clone(ticket.wire());
-    let mut call: Pin<Box<dyn Future<Output = Answer> + Send>> = Box::pin(ticket.carry_out(delete));
-    // Nobody need be woken: the task polls again.
-    if let Poll::Ready(answer) = call.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-        call = Box::pin(std::future::ready(answer));
-    }
+    ticket.start();
     let (runtime, weak) = (link.runtime().clone(), Arc::downgrade(link));
     let task = async move {
-        let answer = timing::by(&runtime, until, call).await;
+        let answer = timing::by(&runtime, until, ticket).await;
         let Some(link) = weak.upgrade() else { return };
         if let Some(Answer { reply: Err(fault), damage: Damage::Broken, .. }) = answer {
             link.replace(&wire, Loss::Broken(fault.cause().clone()));

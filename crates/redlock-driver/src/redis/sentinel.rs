@@ -17,8 +17,8 @@ use std::time::Duration;
 use redis::{Client, ConnectionAddr, RedisError, Value, cmd};
 use redlock_core::{Cause, CauseKind, ConfigError, Instant};
 
-use super::target::{dial, password};
-use super::{Connect, Connection, fault, node_name, timing};
+use super::target::{dial, dial_with, password};
+use super::{Connect, Connection, Pushes, fault, node_name, timing};
 
 /// The sentinels of one primary. Clones share what was learned.
 #[derive(Clone)]
@@ -77,11 +77,12 @@ impl Sentinels {
     ///
     /// A sentinel that does not answer may take its share of the time until `deadline`, no more; the primary
     /// may take all that is left then. The next dial begins with another sentinel if this one came to
-    /// nothing.
+    /// nothing. With `pushes`, the primary's connection is one that listens.
     pub(super) async fn connect<R: Connect>(
         &self,
         runtime: &R,
         deadline: Instant,
+        pushes: Option<&Pushes>,
     ) -> Result<(R::Connection, Place), Cause> {
         let Inner { sentinels, first, epoch, .. } = &*self.0;
         let start = first.load(Ordering::Relaxed);
@@ -92,7 +93,7 @@ impl Sentinels {
             let client = &sentinels[index];
             let left = deadline.saturating_since(runtime.now());
             let share = left / u32::try_from(sentinels.len() - asked + 1).unwrap_or(u32::MAX);
-            match self.primary(runtime, client, share).await {
+            match self.primary(runtime, client, share, pushes).await {
                 Ok(found) => {
                     first.store(index, Ordering::Relaxed);
                     return Ok(found);
@@ -111,6 +112,7 @@ impl Sentinels {
         runtime: &R,
         sentinel: &Client,
         limit: Duration,
+        pushes: Option<&Pushes>,
     ) -> Result<(R::Connection, Place), Cause> {
         let until = runtime.now().saturating_add(limit);
         let ask = async { self.ask(&dial(runtime, sentinel).await?, sentinel).await };
@@ -119,7 +121,7 @@ impl Sentinels {
             .unwrap_or_else(|| Err(Cause::with_detail(CauseKind::Unreachable, "no answer in time")))?;
         let client = self.client(host, port)?;
         let place = node_name(&client);
-        let connection = dial(runtime, &client).await;
+        let connection = dial_with(runtime, &client, pushes).await;
         let connection = match connection {
             Ok(connection) => check(&connection, &client).await.map(|()| (connection, Arc::clone(&place))),
             Err(cause) => Err(cause),

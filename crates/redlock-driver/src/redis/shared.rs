@@ -1,34 +1,46 @@
 //! A node behind a connection that was handed to us.
 
 use std::fmt;
-use std::sync::Arc;
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
 
+use futures_util::poll;
 use redlock_core::{Command, Fault, Reply};
 
-use super::Connection;
-use super::wire::Wire;
+use super::backlog::{Backlog, Entry};
+use super::dialect::Dialect;
+use super::phrasing::Phrasing;
+use super::wire::Answer;
+use super::{Connection, lock};
 
 /// One node, reached by a connection that somebody else made and looks after: a connection manager, a
 /// cluster's connection, or anything else that is a [`Connection`].
 ///
 /// It is used as it is: nothing is dialled, replaced or given up here, and no deadline is watched. What
-/// is sent is sent once, except in another form after a refusal: see [`Dialect`](super::dialect::Dialect). The
-/// servers behind it may differ in what they take. Unanswered commands are bounded as on a
-/// [`Link`](super::Link).
-pub(crate) struct Shared<C: Connection> {
-    wire: Arc<Wire<C>>,
+/// is sent is sent once, except in another form after a refusal: see [`Dialect`]. The servers behind it may
+/// differ in what they take. Unanswered commands are bounded as on a [`Link`](super::Link).
+pub(crate) struct Shared<C> {
+    inner: Arc<Inner<C>>,
+}
+
+struct Inner<C> {
+    connection: C,
+    dialect: Dialect,
+    backlog: Mutex<Backlog>,
 }
 
 impl<C: Connection> Shared<C> {
     /// A node behind this connection. Does no I/O.
     #[must_use]
     pub(crate) fn new(connection: C) -> Self {
-        Self { wire: Arc::new(Wire::new(connection, 0, Arc::default())) }
+        let (dialect, backlog) = (Dialect::new(Arc::default()), Mutex::default());
+        Self { inner: Arc::new(Inner { connection, dialect, backlog }) }
     }
 
     /// The connection itself, for questions besides the commands of leases.
     pub(crate) fn connection(&self) -> C {
-        self.wire.connection().clone()
+        self.inner.connection.clone()
     }
 
     /// Sends one command, when the future is first polled, and waits for the answer for as long as it
@@ -37,19 +49,54 @@ impl<C: Connection> Shared<C> {
         &self,
         command: &Command,
     ) -> impl Future<Output = Result<Reply, Fault>> + Send + 'static + use<C> {
-        let wire = Arc::clone(&self.wire);
+        let inner = Arc::clone(&self.inner);
         let command = command.clone();
-        async move { wire.admit(&command)?.carry_out(command).await.reply }
+        async move { inner.carry_out(&command).await }
     }
 }
 
-impl<C: Connection> Clone for Shared<C> {
+impl<C: Connection> Inner<C> {
+    async fn carry_out(&self, command: &Command) -> Result<Reply, Fault> {
+        let place = Place { backlog: &self.backlog, entry: lock(&self.backlog).enter(&command.intent)? };
+        let mut phrasing = Phrasing::new(&self.dialect, &command.intent);
+        loop {
+            let reply = self.call(phrasing.words(command)).await;
+            let wanted = || lock(&self.backlog).wants(&place.entry);
+            if let Some(reply) = phrasing.hear(&self.dialect, command, wanted, reply) {
+                return reply;
+            }
+        }
+    }
+
+    async fn call(&self, words: redis::Cmd) -> Result<Reply, Fault> {
+        let mut call = pin!(self.connection.call(words));
+        let (result, at_once) = match poll!(call.as_mut()) {
+            Poll::Ready(result) => (result, true),
+            Poll::Pending => (call.await, false),
+        };
+        Answer::of(result.map(Some).as_mut().map(Option::take), at_once).reply
+    }
+}
+
+/// A command's place among the unanswered ones.
+struct Place<'a> {
+    backlog: &'a Mutex<Backlog>,
+    entry: Entry,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        lock(self.backlog).leave(&self.entry);
+    }
+}
+
+impl<C> Clone for Shared<C> {
     fn clone(&self) -> Self {
-        Self { wire: Arc::clone(&self.wire) }
+        Self { inner: Arc::clone(&self.inner) }
     }
 }
 
-impl<C: Connection> fmt::Debug for Shared<C> {
+impl<C> fmt::Debug for Shared<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shared").finish_non_exhaustive()
     }

@@ -1,7 +1,7 @@
 //! What a link knows about its connections, and how losing one changes that.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use redlock_core::{Cause, CauseKind, Command, Intent};
@@ -9,12 +9,12 @@ use redlock_core::{Cause, CauseKind, Command, Intent};
 use super::dialect::Habit;
 use super::queue::Queue;
 use super::repeat::Owed;
-use super::wire::{Ticket, Wire};
+use super::wire::{Keeper, Ticket, Wire};
 use super::{Connection, backoff};
 
 /// What a link knows about its connections. Guarded by a lock that is held for a few steps only, in
 /// which no foreign code runs.
-pub(crate) struct State<C> {
+pub(crate) struct State<C: Connection> {
     pub(crate) phase: Phase<C>,
     /// Replaced, but owing an answer. The oldest first.
     pub(crate) retired: VecDeque<Arc<Wire<C>>>,
@@ -29,7 +29,7 @@ pub(crate) struct State<C> {
     last_number: u64,
 }
 
-pub(crate) enum Phase<C> {
+pub(crate) enum Phase<C: Connection> {
     /// Nobody dials.
     Idle,
     /// A task dials, and commands wait for it.
@@ -88,12 +88,17 @@ impl<C: Connection> State<C> {
 
     /// Puts a connection in the place of the one of this generation; or gives it back, when that other one
     /// is not in use any more.
-    pub(crate) fn supersede(&mut self, generation: u64, connection: C) -> Result<Superseded<C>, C> {
+    pub(crate) fn supersede(
+        &mut self,
+        generation: u64,
+        connection: C,
+        keeper: Weak<dyn Keeper<C>>,
+    ) -> Result<Superseded<C>, C> {
         let Some(before) = self.in_use(generation) else { return Err(connection) };
-        let wire = Arc::new(Wire::new(connection, self.generation + 1, Arc::clone(&self.habit)));
-        let generation = self.dial(Phase::Up(wire));
+        let wire = Arc::new(Wire::new(connection, self.generation + 1, Arc::clone(&self.habit), keeper));
+        self.dial(Phase::Up(Arc::clone(&wire)));
         let given_up = self.retire(&before);
-        Ok(Superseded { generation, before, given_up })
+        Ok(Superseded { wire, before, given_up })
     }
 
     /// Places for a delete on retired connections where an acquire of its token is unanswered.
@@ -126,8 +131,8 @@ impl<C: Connection> State<C> {
 
 /// What is left of a connection that another has taken the place of.
 pub(crate) struct Superseded<C> {
-    /// Of the new connection.
-    pub(crate) generation: u64,
+    /// The new connection.
+    pub(crate) wire: Arc<Wire<C>>,
     /// That connection: retired if it owes an answer, and otherwise in the caller's hands alone.
     pub(crate) before: Arc<Wire<C>>,
     /// One that had to go to make room for it.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use redlock_core::{Cause, Instant};
+use redlock_core::{Cause, CauseKind, Instant};
 
 use super::sentinel::{Place, Sentinels};
-use super::{Connect, fault};
+use super::{Connect, Pushes, fault};
 
 /// What a link dials, whenever it needs a connection.
 #[derive(Clone, Debug)]
@@ -24,10 +24,31 @@ impl Target {
         runtime: &R,
         deadline: Instant,
     ) -> Result<(R::Connection, Option<Place>), Cause> {
+        self.reach(runtime, deadline, None).await
+    }
+
+    /// The same, for one that speaks RESP3 and hands to `pushes` what the server sends unasked.
+    pub(crate) async fn connect_listening<R: Connect>(
+        &self,
+        runtime: &R,
+        deadline: Instant,
+        pushes: &Pushes,
+    ) -> Result<R::Connection, Cause> {
+        self.reach(runtime, deadline, Some(pushes)).await.map(|(connection, _)| connection)
+    }
+
+    async fn reach<R: Connect>(
+        &self,
+        runtime: &R,
+        deadline: Instant,
+        pushes: Option<&Pushes>,
+    ) -> Result<(R::Connection, Option<Place>), Cause> {
         match self {
-            Self::Server(client) => dial(runtime, client).await.map(|connection| (connection, None)),
+            Self::Server(client) => {
+                dial_with(runtime, client, pushes).await.map(|connection| (connection, None))
+            }
             Self::Sentinel(sentinels) => {
-                let (connection, place) = sentinels.connect(runtime, deadline).await?;
+                let (connection, place) = sentinels.connect(runtime, deadline, pushes).await?;
                 Ok((connection, Some(place)))
             }
         }
@@ -43,6 +64,22 @@ impl From<redis::Client> for Target {
 /// One connection to the server of `client`.
 pub(super) async fn dial<R: Connect>(runtime: &R, client: &redis::Client) -> Result<R::Connection, Cause> {
     runtime.connect(client).await.map_err(|error| fault::of_connect(&error, password(client)))
+}
+
+/// The same, if `pushes` are wanted as a connection that listens.
+pub(super) async fn dial_with<R: Connect>(
+    runtime: &R,
+    client: &redis::Client,
+    pushes: Option<&Pushes>,
+) -> Result<R::Connection, Cause> {
+    let Some(pushes) = pushes else { return dial(runtime, client).await };
+    let explain = |error: redis::RedisError| fault::of_connect(&error, password(client));
+    let info = client.get_connection_info().clone();
+    let settings = info.redis_settings().clone().set_protocol(redis::ProtocolVersion::RESP3);
+    let speaking = redis::Client::open(info.set_redis_settings(settings)).map_err(explain)?;
+    let connection = runtime.connect_listening(&speaking, pushes.clone()).await.map_err(explain)?;
+    connection
+        .ok_or_else(|| Cause::with_detail(CauseKind::Rejected, "this runtime's connections do not listen"))
 }
 
 /// What must not turn up in the text of an error.

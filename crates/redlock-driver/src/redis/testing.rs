@@ -1,16 +1,16 @@
 //! A runtime on tokio's paused clock, with a server whose every answer a test decides.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_channel::oneshot;
-use redis::{RedisResult, Value};
+use redis::{PushInfo, PushKind, RedisResult, Value};
 use redlock_core::{Command, CommandId, Instant, Intent, NodeId, Token, Ttl};
 
-use super::{Connect, Connection, lock, node_name};
+use super::{Connect, Connection, Pushes, lock, node_name};
 use crate::{NotRunning, Runtime};
 
 /// A command about key `k`, due this many milliseconds after the bench's epoch.
@@ -53,7 +53,7 @@ pub(super) fn words(cmd: &redis::Cmd) -> Vec<String> {
 
 /// How the server takes a dial.
 #[derive(Clone, Debug)]
-pub(super) enum Dial {
+pub(crate) enum Dial {
     Accept,
     AcceptAfter(Duration),
     /// Accept after this time, and fail every command at once.
@@ -67,7 +67,7 @@ pub(super) enum Dial {
 
 /// Runtime, dialler and server in one; clones are the same bench.
 #[derive(Clone, Debug)]
-pub(super) struct Bench {
+pub(crate) struct Bench {
     epoch: tokio::time::Instant,
     server: Arc<Mutex<Server>>,
 }
@@ -78,6 +78,10 @@ struct Server {
     dials: VecDeque<Dial>,
     dialled: Vec<Arc<str>>,
     connections: Vec<Vec<Call>>,
+    /// How many commands came together, time after time, whatever the connection.
+    batches: Vec<usize>,
+    /// Where the connections that listen hand over what they are sent, by their numbers.
+    pushes: BTreeMap<usize, Pushes>,
     closed: usize,
 }
 
@@ -88,7 +92,7 @@ struct Call {
 }
 
 impl Bench {
-    pub(super) fn new(dials: impl IntoIterator<Item = Dial>) -> Self {
+    pub(crate) fn new(dials: impl IntoIterator<Item = Dial>) -> Self {
         let server = Server { dials: dials.into_iter().collect(), ..Server::default() };
         Self { epoch: tokio::time::Instant::now(), server: Arc::new(Mutex::new(server)) }
     }
@@ -120,6 +124,11 @@ impl Bench {
         calls.iter().map(|call| summary(&call.words)).collect()
     }
 
+    /// How many commands were written in one go, time after time.
+    pub(super) fn batches(&self) -> Vec<usize> {
+        lock(&self.server).batches.clone()
+    }
+
     pub(super) fn words(&self, connection: usize, call: usize) -> Vec<String> {
         lock(&self.server).connections[connection][call].words.clone()
     }
@@ -128,6 +137,24 @@ impl Bench {
     pub(super) fn answer(&self, connection: usize, call: usize, answer: RedisResult<Value>) -> bool {
         let sender = lock(&self.server).connections[connection][call].answer.take();
         sender.expect("not answered yet").send(answer).is_ok()
+    }
+
+    /// Sends unasked that this key has changed, or with `None` that everything has.
+    pub(super) fn invalidate(&self, connection: usize, key: Option<&str>) {
+        let changed =
+            key.map_or(Value::Nil, |key| Value::Array(vec![Value::BulkString(key.as_bytes().to_vec())]));
+        self.push(connection, PushInfo { kind: PushKind::Invalidate, data: vec![changed] });
+    }
+
+    fn push(&self, connection: usize, message: PushInfo) {
+        let pushes = lock(&self.server).pushes.get(&connection).cloned();
+        pushes.expect("a connection that listens").push(message);
+    }
+
+    /// Breaks a connection that listens.
+    pub(super) fn disconnect(&self, connection: usize) {
+        self.hang_up(connection);
+        self.push(connection, PushInfo { kind: PushKind::Disconnection, data: vec![] });
     }
 
     /// Breaks a connection: everything unanswered on it fails.
@@ -193,11 +220,25 @@ impl Connect for Bench {
             Ok(Wired { number, broken, socket: Arc::new(Socket(bench)) })
         }
     }
+
+    fn connect_listening(
+        &self,
+        client: &redis::Client,
+        pushes: Pushes,
+    ) -> impl Future<Output = RedisResult<Option<Wired>>> + Send + 'static {
+        assert_eq!(client.get_connection_info().redis_settings().protocol(), redis::ProtocolVersion::RESP3);
+        let (bench, dialled) = (self.clone(), self.connect(client));
+        async move {
+            let connection = dialled.await?;
+            lock(&bench.server).pushes.insert(connection.number, pushes);
+            Ok(Some(connection))
+        }
+    }
 }
 
 /// A connection of the bench.
 #[derive(Clone, Debug)]
-pub(super) struct Wired {
+pub(crate) struct Wired {
     number: usize,
     broken: bool,
     socket: Arc<Socket>,
@@ -213,15 +254,42 @@ impl Drop for Socket {
     }
 }
 
+impl Wired {
+    fn send(&self, command: &redis::Cmd) -> oneshot::Receiver<RedisResult<Value>> {
+        let (sender, receiver) = oneshot::channel();
+        let sender = Some(sender).filter(|_| !self.broken);
+        let call = Call { words: words(command), answer: sender };
+        lock(&self.socket.0.server).connections[self.number].push(call);
+        receiver
+    }
+}
+
 impl Connection for Wired {
     fn call(&self, command: redis::Cmd) -> impl Future<Output = RedisResult<Value>> + Send + 'static {
         let this = self.clone();
         async move {
-            let (sender, receiver) = oneshot::channel();
-            let sender = Some(sender).filter(|_| !this.broken);
-            let call = Call { words: words(&command), answer: sender };
-            lock(&this.socket.0.server).connections[this.number].push(call);
-            receiver.await.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::BrokenPipe).into()))
+            lock(&this.socket.0.server).batches.push(1);
+            this.send(&command)
+                .await
+                .unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::BrokenPipe).into()))
+        }
+    }
+
+    fn call_all(
+        &self,
+        commands: Vec<redis::Cmd>,
+    ) -> impl Future<Output = RedisResult<Vec<Value>>> + Send + 'static {
+        let this = self.clone();
+        async move {
+            lock(&this.socket.0.server).batches.push(commands.len());
+            let receivers: Vec<_> = commands.iter().map(|command| this.send(command)).collect();
+            let mut answers = Vec::new();
+            for receiver in receivers {
+                let answer = receiver.await;
+                answers
+                    .push(answer.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::BrokenPipe).into()))?);
+            }
+            Ok(answers)
         }
     }
 }

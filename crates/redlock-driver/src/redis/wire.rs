@@ -1,57 +1,132 @@
 //! One connection, with what is unanswered on it.
 
-use std::iter::once;
-use std::pin::pin;
+use std::fmt;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
-use std::task::Poll;
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::task::{Context, Poll, ready};
 
-use futures_util::future::{Either, select};
-use futures_util::poll;
-use redlock_core::{Cause, Command, Fault, Reply, ServerError, Token};
+use futures_channel::oneshot;
+use redis::{RedisError, Value};
+use redlock_core::{Cause, CauseKind, Command, Fault, Reply, Token};
 
-use super::backlog::{Backlog, Entry};
-use super::cut::Cut;
-use super::dialect::{Dialect, Form, Habit, Refusal};
+use super::dialect::{Dialect, Habit};
 use super::fault::{self, Damage};
-use super::{Connection, lock, lower, reply};
+use super::line::{Entry, Line, Outcome, To, Writing};
+use super::phrasing::{Phrasing, Words};
+use super::{Connection, lock, reply};
+use crate::recipient::{Passage, Recipient};
 
 /// A connection on its way through life: it takes commands in, may be retired and still answer what it
 /// has, and is cut when no more answers are wanted.
-#[derive(Debug)]
 pub(crate) struct Wire<C> {
     connection: C,
     generation: u64,
     answered: AtomicBool,
     dialect: Dialect,
-    backlog: Mutex<Backlog>,
-    cut: Cut,
+    line: Mutex<Line>,
+    /// Why it was cut, once it was.
+    cut: OnceLock<Cause>,
+    keeper: Weak<dyn Keeper<C>>,
+}
+
+/// Draws the consequences of what is seen on a connection.
+pub(crate) trait Keeper<C>: Send + Sync {
+    /// A command of a [`Recipient`] was answered on `wire`, or will not be.
+    fn concluded(self: Arc<Self>, wire: &Arc<Wire<C>>, command: &Command, answer: &Answer);
+
+    /// Nobody takes in the answers on `wire` any more. It was cut.
+    fn fell_silent(self: Arc<Self>, wire: &Arc<Wire<C>>, cause: Cause);
 }
 
 impl<C: Connection> Wire<C> {
     /// `generation` tells the connections of one node apart, whose `habit` they share.
-    pub(crate) fn new(connection: C, generation: u64, habit: Arc<Habit>) -> Self {
+    pub(crate) fn new(
+        connection: C,
+        generation: u64,
+        habit: Arc<Habit>,
+        keeper: Weak<dyn Keeper<C>>,
+    ) -> Self {
         Self {
             connection,
             generation,
             answered: AtomicBool::new(false),
             dialect: Dialect::new(habit),
-            backlog: Mutex::default(),
-            cut: Cut::new(),
+            line: Mutex::default(),
+            cut: OnceLock::new(),
+            keeper,
         }
     }
 
-    /// Takes a command in. From here on it counts as unanswered, until the ticket is gone.
+    /// Takes a command in, to be sent by [`Ticket::start`]. From here on it counts as unanswered, until the
+    /// ticket is gone.
     pub(crate) fn admit(self: &Arc<Self>, command: &Command) -> Result<Ticket<C>, Fault> {
-        if let Some(cause) = self.cut.given() {
+        let (sender, answer) = oneshot::channel();
+        let number = self.enter(command, To::Caller(sender), None)?;
+        Ok(Ticket { wire: Arc::clone(self), number, answer })
+    }
+
+    /// Takes a command in for somebody who does not wait here, to be sent by [`start`](Self::start).
+    /// Its words may be shared with the same command to other nodes.
+    pub(crate) fn admit_for(
+        &self,
+        command: &Command,
+        to: Arc<dyn Recipient>,
+        kept: Option<&mut Words>,
+    ) -> Result<Passage, Fault> {
+        let number = self.enter(command, To::Recipient(to), kept)?;
+        Ok(Passage { generation: self.generation, number })
+    }
+
+    fn enter(&self, command: &Command, to: To, kept: Option<&mut Words>) -> Result<u64, Fault> {
+        let phrasing = Phrasing::new(&self.dialect, &command.intent);
+        let words = match kept {
+            Some(kept) => phrasing.shared_words(command, kept),
+            None => phrasing.words(command),
+        };
+        let entry = Entry::new(command.clone(), phrasing, words, to);
+        let mut line = lock(&self.line);
+        // Under the lock, or the command might come to a line that was cleared for good.
+        if let Some(cause) = self.cut.get() {
             return Err(Fault::NotExecuted(cause.clone()));
         }
-        let entry = lock(&self.backlog).enter(&command.intent)?;
-        Ok(Ticket { wire: Arc::clone(self), entry })
+        line.enter(entry)
     }
 
-    pub(crate) const fn connection(&self) -> &C {
-        &self.connection
+    /// Sends what was taken in: at once if nothing is under way, and otherwise together with whatever else is
+    /// ready by then.
+    pub(crate) fn start(self: &Arc<Self>) {
+        let writing = lock(&self.line).advance();
+        self.write(writing);
+    }
+
+    /// Sends everything that was taken in, now: nothing comes after it that it could share its way with.
+    pub(crate) fn finish(self: &Arc<Self>) {
+        loop {
+            let writing = lock(&self.line).begin();
+            if writing.is_none() {
+                return;
+            }
+            self.write(writing);
+        }
+    }
+
+    /// Writes what there is to write.
+    fn write(self: &Arc<Self>, writing: Option<Writing>) {
+        let Some(writing) = writing else { return };
+        let (batch, outcome) = match writing.write(&self.connection) {
+            Ok(batch) => (Some(batch), None),
+            Err(outcome) => (None, Some(outcome)),
+        };
+        let (answered, cut) = {
+            let mut line = lock(&self.line);
+            (line.written(batch), self.cut.get().cloned())
+        };
+        self.conclude(outcome.or(answered));
+        if let Some(cause) = cut {
+            // It was cut meanwhile.
+            self.end(cause, Damage::None);
+        }
     }
 
     pub(crate) const fn generation(&self) -> u64 {
@@ -65,27 +140,157 @@ impl<C: Connection> Wire<C> {
 
     /// Whether an acquire of this token is unanswered.
     pub(crate) fn acquiring(&self, token: Token) -> bool {
-        lock(&self.backlog).acquiring(token)
+        lock(&self.line).acquiring(token)
     }
 
     /// Whether any acquire is unanswered.
     pub(crate) fn has_acquires(&self) -> bool {
-        lock(&self.backlog).has_acquires()
+        lock(&self.line).has_acquires()
     }
 
     /// Whether everything was answered.
     pub(crate) fn is_idle(&self) -> bool {
-        lock(&self.backlog).is_empty()
+        lock(&self.line).is_idle()
     }
 
     /// Why it was cut, if it was.
     pub(crate) fn was_cut(&self) -> Option<&Cause> {
-        self.cut.given()
+        self.cut.get()
+    }
+
+    /// Nobody waits for this command any more.
+    pub(crate) fn forget(&self, number: u64) {
+        lock(&self.line).forget(number);
     }
 
     /// Ends it: what is unanswered stays unknown, for this cause, and nothing more is taken in.
-    pub(crate) fn cut(&self, cause: Cause) {
-        self.cut.give(cause);
+    pub(crate) fn cut(self: &Arc<Self>, cause: Cause) {
+        self.end(cause, Damage::None);
+    }
+
+    /// The same when it is found that nobody takes its answers in any more.
+    pub(super) fn fall_silent(self: &Arc<Self>) {
+        let cause = Cause::with_detail(CauseKind::Disconnected, "the async runtime stopped");
+        self.end(cause.clone(), Damage::Broken);
+        if let Some(keeper) = self.keeper.upgrade() {
+            keeper.fell_silent(self, cause);
+        }
+    }
+
+    fn end(self: &Arc<Self>, cause: Cause, damage: Damage) {
+        let (unwritten, written) = {
+            let mut line = lock(&self.line);
+            // The first cause stays.
+            let _ = self.cut.set(cause.clone());
+            line.wake();
+            line.clear()
+        };
+        let cause = self.cut.get().cloned().unwrap_or(cause);
+        for entry in written {
+            let reply = Err(Fault::Unknown(cause.clone()));
+            self.tell(entry, Answer { reply, damage, unsent: false });
+        }
+        for entry in unwritten {
+            let reply = Err(Fault::NotExecuted(cause.clone()));
+            self.tell(entry, Answer { reply, damage, unsent: false });
+        }
+    }
+
+    /// A look by the task that takes the answers in. True if something waits to be written.
+    pub(super) fn poll(self: &Arc<Self>, cx: &mut Context<'_>) -> bool {
+        loop {
+            let (outcome, work) = {
+                let mut line = lock(&self.line);
+                let outcome = line.poll(cx);
+                (outcome, line.has_work())
+            };
+            if outcome.is_none() {
+                return work;
+            }
+            self.conclude(outcome);
+        }
+    }
+
+    /// Writes what waits, for the task that takes the answers in.
+    pub(super) fn write_on(self: &Arc<Self>) {
+        let writing = lock(&self.line).begin();
+        self.write(writing);
+    }
+
+    /// Tells everybody what came of a batch. What was refused is said in another way.
+    fn conclude(self: &Arc<Self>, outcome: Option<Outcome>) {
+        let Some(Outcome { entries, result, at_once }) = outcome else { return };
+        let mut values = result.map(Vec::into_iter);
+        let mut ended = Vec::with_capacity(entries.len());
+        let mut again = Vec::new();
+        let mut entries = entries.into_iter();
+        while let Some(mut entry) = entries.next() {
+            let value = values.as_mut().map(Iterator::next);
+            let Answer { reply, damage, unsent } = Answer::of(value, at_once);
+            if reply.is_ok() && !self.has_answered() {
+                self.answered.store(true, Ordering::Relaxed);
+            }
+            let Entry { phrasing, command, .. } = &mut entry;
+            // Not an acquire that a delete has followed: that delete would then come first.
+            let wanted = || {
+                let token = command.intent.token();
+                let deleted = |entry: &Entry| entry.deletes(token);
+                !command.intent.acquires()
+                    || !(entries.as_slice().iter().any(deleted) || lock(&self.line).deleting(token))
+            };
+            match phrasing.hear(&self.dialect, command, wanted, reply) {
+                Some(reply) => ended.push((entry, Answer { reply, damage, unsent })),
+                None => again.push(entry.said_in_another_way()),
+            }
+        }
+        let cut = {
+            let mut line = lock(&self.line);
+            let answered = ended.iter().filter(|(entry, _)| !matches!(entry.to, To::Nobody)).count();
+            line.leave(answered);
+            if !again.is_empty() {
+                line.enter_again(again);
+            }
+            self.cut.get().cloned()
+        };
+        for (entry, answer) in ended {
+            self.tell(entry, answer);
+        }
+        if let Some(cause) = cut {
+            // It was cut meanwhile, and there is no more saying it in another way.
+            self.end(cause, Damage::None);
+        }
+    }
+
+    fn tell(self: &Arc<Self>, entry: Entry, answer: Answer) {
+        let Entry { command, to, .. } = entry;
+        match to {
+            // Whoever waited may be gone.
+            To::Caller(sender) => drop(sender.send(answer)),
+            To::Recipient(to) => {
+                if let Some(keeper) = self.keeper.upgrade() {
+                    keeper.concluded(self, &command, &answer);
+                }
+                if answer.unsent {
+                    to.given_back(command);
+                } else {
+                    to.answered(command.id, answer.reply);
+                }
+            }
+            To::Nobody => {}
+        }
+    }
+}
+
+impl<C> Drop for Wire<C> {
+    fn drop(&mut self) {
+        // The task that takes the answers in sees that there will be none.
+        lock(&self.line).wake();
+    }
+}
+
+impl<C> fmt::Debug for Wire<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wire").field("generation", &self.generation).finish_non_exhaustive()
     }
 }
 
@@ -99,11 +304,35 @@ pub(crate) struct Answer {
     pub(crate) unsent: bool,
 }
 
-/// A command's place among the unanswered ones.
+impl Answer {
+    /// What came back, if it is not missing among others that did; `at_once` before it was even waited for.
+    pub(super) fn of(result: Result<Option<Value>, &mut RedisError>, at_once: bool) -> Self {
+        let (reply, damage, unsent) = match result {
+            Ok(Some(value)) => (Ok(reply::from_value(value)), Damage::None, false),
+            Ok(None) => (Err(Fault::Unknown(Cause::new(CauseKind::UnexpectedReply))), Damage::Broken, false),
+            // A connection that fails before it has even waited broke while it was idle and has taken nothing
+            // in. Should it have done so in that very moment all the same, a second sending is refused or
+            // finds its work done, and what is left behind is deleted as always.
+            Err(error) => {
+                let unsent = at_once && error.is_connection_dropped();
+                (fault::of_call(error), fault::damage(error), unsent)
+            }
+        };
+        let reply = match reply {
+            Err(Fault::Unknown(cause)) if unsent => Err(Fault::NotExecuted(cause)),
+            reply => reply,
+        };
+        Self { reply, damage, unsent }
+    }
+}
+
+/// A command's place among the unanswered ones, for somebody who waits for the answer. When it is dropped
+/// the command is forgotten; it may be carried out all the same.
 #[derive(Debug)]
 pub(crate) struct Ticket<C: Connection> {
     wire: Arc<Wire<C>>,
-    entry: Entry,
+    number: u64,
+    answer: oneshot::Receiver<Answer>,
 }
 
 impl<C: Connection> Ticket<C> {
@@ -111,108 +340,29 @@ impl<C: Connection> Ticket<C> {
         &self.wire
     }
 
-    /// Sends the command, when first polled, and waits for its answer without limit. Dropping the
-    /// future forgets the command.
-    pub(crate) async fn carry_out(self, command: Command) -> Answer {
-        let mut answer = self.in_some_form(&command).await;
-        if let Ok(Reply::Error(error)) = &mut answer.reply {
-            withhold(error, command.intent.token());
-        }
-        answer
+    /// Sends the command.
+    pub(crate) fn start(&self) {
+        self.wire.start();
     }
+}
 
-    /// Sends the command in the form that is known to be good, and as long as it is refused, in the others.
-    /// Of refusals the most telling one is the answer.
-    async fn in_some_form(&self, command: &Command) -> Answer {
-        let dialect = &self.wire.dialect;
-        let (first, others) = dialect.forms(&command.intent);
-        let mut refused: Option<(Refusal, Answer)> = None;
-        for form in once(first).chain(others) {
-            if form == Form::SetIfEq && !self.may_set_if_equal().await {
-                continue;
-            }
-            // After a refusal nothing ran, so the command may be sent once more.
-            let answer = self.in_form(command, form).await;
-            dialect.learn(&command.intent, form, &answer.reply);
-            let Some(refusal) = Refusal::of(form, &answer.reply) else { return answer };
-            if refused.as_ref().is_none_or(|(worst, _)| *worst <= refusal) {
-                refused = Some((refusal, answer));
-            }
-        }
-        match refused {
-            Some((_, answer)) => answer,
-            None => self.in_form(command, Form::Script).await,
-        }
-    }
+impl<C: Connection> Future for Ticket<C> {
+    type Output = Answer;
 
-    /// Whether the server is one that survives [`Form::SetIfEq`]. Asks it, if that is not known.
-    async fn may_set_if_equal(&self) -> bool {
-        let dialect = &self.wire.dialect;
-        if dialect.has_delifeq().is_none() {
-            let answer = self.call(redis::cmd("DELIFEQ")).await;
-            dialect.learn_from_probe(&answer.reply);
-        }
-        dialect.has_delifeq() == Some(true)
-    }
-
-    async fn in_form(&self, command: &Command, form: Form) -> Answer {
-        let mut answer = self.call(lower::lower(command, form)).await;
-        if form == Form::Script
-            && matches!(&answer.reply, Ok(Reply::Error(error)) if error.code() == "NOSCRIPT")
-            && lock(&self.wire.backlog).wants(&self.entry)
-            && let Some(in_full) = lower::in_full(command)
-        {
-            // Nothing ran here either.
-            answer = self.call(in_full).await;
-        }
-        if form == Form::SetIfEq {
-            answer.reply = answer.reply.map(reply::of_set_if_equal);
-        }
-        answer
-    }
-
-    async fn call(&self, cmd: redis::Cmd) -> Answer {
-        let wire = &*self.wire;
-        let mut call = pin!(wire.connection.call(cmd));
-        let (outcome, unsent) = match poll!(call.as_mut()) {
-            // A connection that fails before it has even waited broke while it was idle and has taken nothing
-            // in. Should it have done so in that very moment all the same, a second sending is refused or
-            // finds its work done, and what is left behind is deleted as always.
-            Poll::Ready(result) => {
-                let unsent = matches!(&result, Err(error) if error.is_connection_dropped());
-                (Ok(result), unsent)
-            }
-            Poll::Pending => match select(call, pin!(wire.cut.wait())).await {
-                Either::Left((result, _)) => (Ok(result), false),
-                Either::Right((cause, _)) => (Err(cause), false),
-            },
-        };
-        let (reply, damage) = match outcome {
-            Ok(Ok(value)) => (Ok(reply::from_value(value)), Damage::None),
-            Ok(Err(error)) => (fault::of_call(&error), fault::damage(&error)),
-            Err(cause) => (Err(Fault::Unknown(cause)), Damage::None),
-        };
-        let reply = match reply {
-            Err(Fault::Unknown(cause)) if unsent => Err(Fault::NotExecuted(cause)),
-            reply => reply,
-        };
-        let answer = Answer { reply, damage, unsent };
-        if answer.reply.is_ok() {
-            wire.answered.store(true, Ordering::Relaxed);
-        }
-        answer
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer> {
+        let answer = ready!(Pin::new(&mut self.answer).poll(cx));
+        Poll::Ready(answer.unwrap_or_else(|oneshot::Canceled| {
+            let reply = Err(Fault::Unknown(Cause::new(CauseKind::Disconnected)));
+            Answer { reply, damage: Damage::None, unsent: false }
+        }))
     }
 }
 
 impl<C: Connection> Drop for Ticket<C> {
     fn drop(&mut self) {
-        lock(&self.wire.backlog).leave(&self.entry);
+        self.wire.forget(self.number);
     }
 }
 
-/// Drops the message of an error that repeats the token: it ends up in logs.
-fn withhold(error: &mut ServerError, token: Token) {
-    if error.message().contains(token.to_hex().as_str()) {
-        *error = ServerError::new(error.code(), "");
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,8 @@ use crate::world::Stage;
 #[derive(Debug, Default)]
 pub(crate) struct Drained {
     pub(crate) inputs: usize,
+    /// So many of the inputs were hints.
+    pub(crate) hints: usize,
     pub(crate) outputs: usize,
     pub(crate) commands: usize,
     /// A quorum granted something.
@@ -48,6 +50,9 @@ impl Bounds {
         }
         if drained.refused && drained.commands > 0 {
             return Err(broken(stage, handle, "commands of a request that was refused".to_owned()));
+        }
+        if drained.hints == drained.inputs && drained.granted {
+            return Err(broken(stage, handle, "hints alone have granted something".to_owned()));
         }
         let after = machine.valid_until();
         let before = std::mem::replace(&mut self.ends[handle], after);

@@ -12,6 +12,10 @@ pub(crate) enum Happening {
     Arrives(Box<Request>),
     /// An answer reaches its client.
     Returns(Box<Answer>),
+    /// A hint reaches its client.
+    Hints(Hint),
+    /// A key that somebody waits for expires, if nothing has come in between.
+    Expires(Hint),
     /// The timer of a handle.
     Wakes(usize),
     /// The user of a handle does something.
@@ -59,6 +63,33 @@ pub(crate) struct Answer {
     /// The command was not a delete.
     pub(crate) is_vote: bool,
     pub(crate) result: Result<Reply, Fault>,
+}
+
+/// That the key of a handle may have gone at a node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hint {
+    pub(crate) handle: usize,
+    pub(crate) life: u32,
+    pub(crate) node: NodeId,
+}
+
+/// What a client may be sent.
+#[derive(Clone, Debug)]
+pub(crate) enum Message {
+    Answer(Answer),
+    Hint(Hint),
+}
+
+impl From<Answer> for Message {
+    fn from(answer: Answer) -> Self {
+        Self::Answer(answer)
+    }
+}
+
+impl From<Hint> for Message {
+    fn from(hint: Hint) -> Self {
+        Self::Hint(hint)
+    }
 }
 
 impl Answer {

@@ -3,6 +3,7 @@
 mod agenda;
 mod guard;
 mod network;
+mod rumours;
 mod server;
 mod stage;
 mod trouble;
@@ -18,6 +19,7 @@ pub(crate) use stage::Stage;
 
 use agenda::{Agenda, Happening};
 use network::Network;
+use rumours::{HintOptions, Rumours};
 use watch::Watch;
 
 use crate::Mode;
@@ -41,6 +43,7 @@ pub(crate) struct World {
     choices: Choices,
     agenda: Agenda,
     network: Network,
+    rumours: Rumours,
     oracle: Oracle,
     watch: Watch,
     /// By handle: the inputs whose outputs have not been taken yet.
@@ -57,12 +60,15 @@ pub(crate) struct World {
 /// From the beginning to the end.
 impl World {
     pub(crate) fn new(mut choices: Choices, mode: Mode, mut trace: Trace) -> Result<Self, Broken> {
+        let mut apart = choices.apart();
         let options = Options::draw(&mut choices, mode);
-        trace.preface(|| words::options(&options));
+        let hints = HintOptions::draw(&mut apart, options.ttl);
+        trace.preface(|| words::options(&options, &hints));
         let offset = choices.below(100_000);
         let stage = Stage::new(&options, mode, |server| offset * server as u64)?;
         let mut world = Self {
             network: Network::new(options.network.clone(), options.clients.len(), options.servers.len()),
+            rumours: Rumours::new(hints, apart),
             oracle: Oracle::new(&options, mode),
             stage,
             options,
@@ -115,6 +121,10 @@ impl World {
     /// Runs until nothing is left to happen.
     fn run_down(&mut self) -> Step {
         while let Some((at, what)) = self.agenda.next() {
+            // Nobody waits for it any more, and it is not worth waiting for.
+            if matches!(what, Happening::Expires(hint) if !self.awaits(hint)) {
+                continue;
+            }
             self.stage.now = at.max(self.stage.now);
             self.happenings += 1;
             if self.happenings > ENDLESS {
@@ -123,6 +133,8 @@ impl World {
             match what {
                 Happening::Arrives(request) => self.arrive(*request)?,
                 Happening::Returns(answer) => self.come_back(*answer)?,
+                Happening::Hints(hint) => self.come_round(hint)?,
+                Happening::Expires(hint) => self.expire(hint),
                 Happening::Wakes(handle) => self.timer(handle)?,
                 Happening::Acts(handle) => self.act(handle)?,
                 Happening::Strikes => self.strike()?,
@@ -207,6 +219,7 @@ impl World {
     /// Takes everything that a machine has to say, and judges it.
     fn drain(&mut self, handle: usize) -> Step {
         let mut drained = std::mem::take(&mut self.drained[handle]);
+        let mut waits = false;
         loop {
             match self.stage.handles[handle].machine.poll_output() {
                 Output::Send(command) => {
@@ -219,6 +232,7 @@ impl World {
                         Event::Acquired { .. } | Event::Extended { .. } | Event::Renewed { .. }
                     );
                     self.trace.note(self.stage.now, || words::event(&self.stage, handle, &event));
+                    waits |= matches!(event, Event::AttemptFailed { .. });
                     self.watch.event(&self.stage, handle, &event, &mut self.summary);
                     self.oracle.event(&self.stage, handle, &event)?;
                 }
@@ -235,6 +249,9 @@ impl World {
         }
         self.stage.handles[handle].wakes = drained.wait;
         self.arm(handle);
+        if waits {
+            self.look_out(handle);
+        }
         Ok(())
     }
 

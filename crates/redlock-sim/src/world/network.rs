@@ -57,6 +57,11 @@ impl Network {
         self.calm = true;
     }
 
+    /// Whether everything gets lost on this way now.
+    pub(super) fn is_cut(&self, now: u64, client: usize, server: usize, way: Way) -> bool {
+        self.links[client * self.servers + server].cut_until[way as usize] > now
+    }
+
     fn link(&mut self, client: usize, server: usize) -> &mut Link {
         &mut self.links[client * self.servers + server]
     }
@@ -216,6 +221,7 @@ impl World {
                 Ok(reply) => {
                     self.watch.executed(&self.stage, &request, reply, &mut self.summary);
                     self.oracle.executed(&self.stage, &request)?;
+                    self.spread(&request, reply);
                 }
             }
             self.answer(&request, result);
@@ -250,7 +256,7 @@ impl World {
     pub(super) fn come_back(&mut self, answer: Answer) -> Step {
         let client = &mut self.stage.clients[self.stage.handles[answer.handle].client];
         if client.paused {
-            client.inbox.push_back(answer);
+            client.inbox.push_back(answer.into());
             return Ok(());
         }
         let handle = answer.handle;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use redlock_core::{Config, Instant, LeaseMachine, LeaseSpec, Token};
 
-use super::agenda::Answer;
+use super::agenda::Message;
 use super::guard::Guard;
 use super::server::Server;
 use crate::Mode;
@@ -27,7 +27,7 @@ pub(crate) struct Client {
     /// Names the pause that it is in, or was last in.
     pub(crate) trouble: u64,
     /// What came for it while it was paused.
-    pub(crate) inbox: VecDeque<Answer>,
+    pub(crate) inbox: VecDeque<Message>,
 }
 
 /// A lock handle: one machine, and its user.

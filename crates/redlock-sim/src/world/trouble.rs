@@ -1,6 +1,6 @@
 //! What goes wrong with servers, links and clients, and how it is put right.
 
-use super::agenda::{Happening, Relief};
+use super::agenda::{Happening, Message, Relief};
 use super::network::Way;
 use super::server::Condition;
 use super::stage::Stage;
@@ -192,9 +192,12 @@ impl World {
         if timers_first {
             handles.iter().try_for_each(|handle| self.wake(*handle))?;
         }
-        while let Some(answer) = self.stage.clients[client].inbox.pop_front() {
-            let handle = answer.handle;
-            if self.hear(answer) && !all_at_once {
+        while let Some(message) = self.stage.clients[client].inbox.pop_front() {
+            let (handle, heard) = match message {
+                Message::Answer(answer) => (answer.handle, self.hear(answer)),
+                Message::Hint(hint) => (hint.handle, self.take_hint(hint)),
+            };
+            if heard && !all_at_once {
                 self.drain(handle)?;
             }
         }

@@ -28,6 +28,8 @@ struct Book {
     end: Option<Instant>,
     forgotten: u64,
     stale: u64,
+    /// The last attempt that hints have brought about.
+    hinted: Option<Token>,
 }
 
 impl Watch {
@@ -41,6 +43,11 @@ impl Watch {
         if stage.is_held(handle) {
             self.holders[stage.handles[handle].resource] = Some((handle, true));
         }
+    }
+
+    /// Hints have brought about an attempt with this token.
+    pub(super) fn hinted(&mut self, handle: usize, token: Token) {
+        self.books[handle].hinted = Some(token);
     }
 
     pub(super) fn sent(&mut self, handle: usize, server: usize, command: &Command, summary: &mut Summary) {
@@ -106,6 +113,9 @@ impl Watch {
                 *holder = Some((handle, false));
                 if *attempt > 1 {
                     summary.count(Mark::AcquiredLater);
+                }
+                if self.books[handle].hinted == Some(stage.handles[handle].machine.token()) {
+                    summary.count(Mark::AcquiredByHint);
                 }
                 if fencing.is_some() {
                     summary.count(Mark::Fenced);

@@ -5,12 +5,13 @@ use std::time::Duration;
 use redlock_core::{CommandId, Event, Fault, Instant, Intent, Patience, Reply};
 
 use super::agenda::Request;
+use super::rumours::HintOptions;
 use super::stage::Stage;
 use crate::clock::show;
 use crate::options::Options;
 
 /// What a scenario is made of.
-pub(super) fn options(options: &Options) -> String {
+pub(super) fn options(options: &Options, hints: &HintOptions) -> String {
     let speeds: Vec<String> = options.servers.iter().map(|ppm| speed((*ppm).into())).collect();
     let mut text = format!(
         "servers with clocks {}; drift factor {}",
@@ -55,12 +56,28 @@ pub(super) fn options(options: &Options) -> String {
     for (name, chance) in chances.into_iter().filter(|(_, chance)| *chance > 0) {
         text += &format!(", {name} {}", percent(i64::try_from(chance * 1_000).unwrap_or_default()));
     }
-    let order = if network.in_order { ", in order" } else { "" };
-    text + &format!(
-        "{order}\ntroubles: {:?}; timers late by up to {} ms\n",
+    if network.in_order {
+        text += ", in order";
+    }
+    if hints.wanted {
+        let (low, high) = hints.delay;
+        text += &format!("\nhints: {} to {} ms", show(low), show(high));
+        let chances = [
+            ("lost", hints.lose),
+            ("repeated", hints.repeat),
+            ("late", hints.straggler),
+            ("made up", hints.made_up),
+        ];
+        for (name, chance) in chances.into_iter().filter(|(_, chance)| *chance > 0) {
+            text += &format!(", {name} {}", percent(i64::try_from(chance * 1_000).unwrap_or_default()));
+        }
+    }
+    text += &format!(
+        "\ntroubles: {:?}; timers late by up to {} ms\n",
         options.troubles,
         show(options.habits.tardy)
-    )
+    );
+    text
 }
 
 /// How fast a clock is.

@@ -5,6 +5,7 @@ mod call;
 mod cut;
 mod dial;
 mod lease;
+mod push;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -74,6 +75,12 @@ pub(super) fn checks<R: Connect>(url: &str) -> Vec<Check<R>> {
             "when a connection breaks, every call on it must end with an error, and no command may be sent \
              again",
             cut::ends_calls_when_cut,
+        ),
+        list.check(
+            "connect::hears_of_changes",
+            "connect_listening() must hand over all that the server sends unasked, and the end of the \
+             connection; or yield None",
+            push::hears_of_changes,
         ),
         list.check(
             "connect::carries_a_lease",

@@ -15,7 +15,7 @@ use redis::{Client, Cmd, Parser, RedisError, RedisResult, Value};
 
 use super::super::time::yield_now;
 use super::wrong::{Kind, Wrong};
-use crate::{Connect, Connection, Instant, NotRunning, Runtime};
+use crate::{Connect, Connection, Instant, NotRunning, Pushes, Runtime};
 
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,7 @@ pub(super) enum Flaw {
     HangsWhenCut,
     RepeatsWhenCut,
     BreaksOffLongCommands,
+    ListensInVain,
 }
 
 #[derive(Clone)]
@@ -108,6 +109,20 @@ impl Connect for Dialler {
                 mem::forget(socket.clone());
             }
             Ok(socket)
+        }
+    }
+
+    fn connect_listening(
+        &self,
+        client: &Client,
+        _: Pushes,
+    ) -> impl Future<Output = RedisResult<Option<Socket>>> + Send + 'static {
+        let dialled = (self.flaw == Flaw::ListensInVain).then(|| self.connect(client));
+        async move {
+            match dialled {
+                Some(dialled) => dialled.await.map(Some),
+                None => Ok(None),
+            }
         }
     }
 }

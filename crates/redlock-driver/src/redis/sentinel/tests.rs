@@ -26,7 +26,7 @@ async fn find(bench: &Bench, sentinels: &Sentinels) -> Found {
     let (runtime, sentinels) = (bench.clone(), sentinels.clone());
     let found = tokio::spawn(async move {
         let deadline = runtime.now().saturating_add(Duration::from_secs(1));
-        let found = timing::by(&runtime, deadline, sentinels.connect(&runtime, deadline)).await;
+        let found = timing::by(&runtime, deadline, sentinels.connect(&runtime, deadline, None)).await;
         found.unwrap_or_else(|| Err(Cause::new(CauseKind::Timeout)))
     });
     settle().await;

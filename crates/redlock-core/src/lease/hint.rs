@@ -1,0 +1,160 @@
+//! Between two attempts: being told that a node's key may have gone.
+
+use super::acquire::{Attempt, Pause, SHORTEST};
+use super::round::Ballot;
+use super::{LeaseMachine, Phase};
+use crate::{Instant, NodeId};
+
+/// The input.
+impl LeaseMachine {
+    /// The key of `node` may have gone: it was released, or it has expired.
+    ///
+    /// A hint is no evidence. It may be lost, late, wrong or given twice, and from a node that says nothing
+    /// of that kind none need come. All that it can do is to cut short the pause after a failed attempt:
+    /// when as many nodes as a quorum may be free, because they said yes to that attempt or were hinted at
+    /// since, another attempt is made at once. Outside a pause it changes nothing.
+    ///
+    /// - A hinted attempt is none of the [`Patience::Attempts`](crate::Patience::Attempts) and does not move
+    ///   the schedule. The next attempt comes when it would have come without hints, and ends a hinted one
+    ///   that is still undecided. With less than a millisecond to go until then, none is begun.
+    /// - Each set of hints is good for one attempt: after that has failed, new ones are needed, and a node
+    ///   counts once. So `n` hints bring about `n` attempts at most, and after an attempt without any votes a
+    ///   whole quorum has to be hinted at.
+    /// - After a split, which is an attempt that got votes but no quorum, the first half of the pause is deaf
+    ///   to hints. The contenders who shared out the votes take them back at the same moment, each of them a
+    ///   hint to the others. If these were taken, all would ask again together and share them out anew, for
+    ///   as long as they are in step; the random part of the pause is what gets them out of it.
+    /// - After an attempt that had a quorum, but too late, hints are of no use: nobody was in the way.
+    pub fn handle_hint(&mut self, now: Instant, node: NodeId) {
+        self.input(now, |machine| machine.take_hint(node));
+    }
+
+    /// The nodes at which to watch the key now: those that said in the last attempt that somebody has it,
+    /// and that were not hinted at since. None outside a pause, and none in a pause that they could not cut
+    /// short. Costs nothing but a look at each node.
+    ///
+    /// Each pause follows an attempt of its own, so [`token`](Self::token) tells one from another.
+    pub fn watched(&self) -> impl Iterator<Item = NodeId> + '_ {
+        let help = self.pause().is_some() && self.taken().count() + self.may_be_free() >= self.spec.quorum();
+        self.taken().filter(move |_| help)
+    }
+}
+
+impl LeaseMachine {
+    fn take_hint(&mut self, node: NodeId) {
+        let Some(pause) = self.pause() else { return };
+        if self.now < pause.deaf_until(self.round.yes()) {
+            return;
+        }
+        match self.records.get_mut(node.index()) {
+            Some(record) if !record.hinted => record.hinted = true,
+            Some(_) | None => return,
+        }
+        let in_time = pause.retry_at.saturating_since(self.now) >= SHORTEST;
+        if in_time && self.may_be_free() >= self.spec.quorum() {
+            self.begin_attempt(Attempt::Hinted(pause.retry_at));
+        }
+    }
+
+    /// The pause between two attempts, if there is one and hints can be of use in it.
+    fn pause(&self) -> Option<Pause> {
+        let pause = match &self.phase {
+            Phase::Acquiring(acquiring) => acquiring.pause()?,
+            Phase::Idle | Phase::Held(_) | Phase::Lost(_) | Phase::Releasing => return None,
+        };
+        (self.round.yes() < self.spec.quorum()).then_some(pause)
+    }
+
+    /// How many nodes may be free: they said yes, and are being cleaned up, or were hinted at since.
+    fn may_be_free(&self) -> usize {
+        let nodes = self.round.ballots().iter().zip(&self.records);
+        nodes.filter(|(ballot, record)| matches!(ballot, Ballot::Yes(_)) || record.hinted).count()
+    }
+
+    /// The nodes where somebody else's key was in the way, and may still be.
+    fn taken(&self) -> impl Iterator<Item = NodeId> + '_ {
+        let nodes = self.round.ballots().iter().zip(&self.records).zip(self.nodes());
+        nodes
+            .filter(|((ballot, record), _)| matches!(ballot, Ballot::No) && !record.hinted)
+            .map(|(_, node)| node)
+    }
+
+    pub(super) fn forget_hints(&mut self) {
+        self.records.iter_mut().for_each(|record| record.hinted = false);
+    }
+}
+
+impl Pause {
+    /// Until when hints are passed over, after an attempt that got so many votes.
+    fn deaf_until(self, votes: usize) -> Instant {
+        if votes == 0 {
+            return self.since;
+        }
+        self.since.saturating_add(self.retry_at.saturating_since(self.since) / 2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::sync::Arc;
+    use alloc::vec::Vec;
+    use core::time::Duration;
+
+    use super::*;
+    use crate::{CommandId, Config, LeaseSpec, Output, Patience, Reply, Token};
+
+    const LATER: Instant = Instant::from_epoch(Duration::from_millis(20));
+
+    fn drain(machine: &mut LeaseMachine) {
+        while !matches!(machine.poll_output(), Output::Wait(_)) {}
+    }
+
+    /// In the pause after an attempt to which no node said yes.
+    fn pausing(nodes: u64) -> LeaseMachine {
+        let names: Vec<Arc<str>> = (0..nodes).map(|node| alloc::format!("n{node}").into()).collect();
+        let spec = LeaseSpec::new("lock", names, Config::default()).unwrap();
+        let mut machine = LeaseMachine::new(spec, Token::from_bytes([7; Token::LEN]), 1);
+        machine.acquire(Instant::EPOCH, Patience::Attempts(2)).unwrap();
+        drain(&mut machine);
+        for id in 0..nodes {
+            machine.handle_reply(Instant::EPOCH, CommandId::new(id), Ok(Reply::Nil));
+        }
+        drain(&mut machine);
+        machine
+    }
+
+    #[test]
+    fn as_many_hints_as_a_quorum_of_the_most_nodes_that_there_can_be() {
+        let mut machine = pausing(255);
+        let before = machine.token();
+        for node in (0..127).chain(0..127) {
+            machine.handle_hint(LATER, NodeId::new(node));
+        }
+        assert_eq!((machine.token(), machine.watched().count()), (before, 128), "one is missing");
+        machine.handle_hint(LATER, NodeId::new(254));
+        assert_eq!(machine.token(), before.for_attempt(1));
+        assert_eq!(machine.watched().count(), 0);
+    }
+
+    #[test]
+    fn what_hints_left_ends_with_the_request() {
+        let (mut hinted, mut unhinted) = (pausing(3), pausing(3));
+        hinted.handle_hint(LATER, NodeId::new(1));
+        assert_ne!(hinted, unhinted);
+        hinted.abandon(LATER);
+        unhinted.abandon(LATER);
+        assert_eq!(hinted, unhinted);
+    }
+
+    #[test]
+    fn whoever_watches_is_told_where() {
+        let mut machine = pausing(3);
+        let watched = |machine: &LeaseMachine| machine.watched().map(NodeId::index).collect::<Vec<_>>();
+        // The third was not waited for; its answer came all the same.
+        assert_eq!(watched(&machine), [0, 1, 2]);
+        machine.handle_hint(LATER, NodeId::new(1));
+        assert_eq!(watched(&machine), [0, 2]);
+        machine.handle_hint(LATER, NodeId::new(0));
+        assert_eq!(watched(&machine), []);
+    }
+}

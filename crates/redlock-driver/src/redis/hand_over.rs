@@ -1,0 +1,79 @@
+//! Commands that are handed to a connection as it is, or not at all: what nearly all commands need.
+
+use std::sync::Arc;
+
+use redlock_core::{Cause, Command, Instant};
+
+use super::fault::Damage;
+use super::link::Link;
+use super::phrasing::Words;
+use super::state::{Loss, Phase};
+use super::wire::{Answer, Keeper, Wire};
+use super::{Connect, lock, repeat};
+use crate::recipient::{Passage, Recipient};
+
+impl<R: Connect> Link<R> {
+    /// Sends a command if there is a connection that takes it now, and has its answer told to `to`. Whoever
+    /// waits has to say when it is [`overdue`](Self::overdue), or not wanted any more ([`forget`](Self::forget)).
+    /// `None` if that takes what [`send`](Self::send) does; nothing was sent then.
+    pub(crate) fn hand_over(
+        self: &Arc<Self>,
+        now: Instant,
+        command: &Command,
+        to: &Arc<dyn Recipient>,
+        kept: Option<&mut Words>,
+    ) -> Option<Passage> {
+        if now >= command.deadline {
+            return None;
+        }
+        let (wire, passage) = {
+            let state = lock(self.state());
+            let Phase::Up(wire) = &state.phase else { return None };
+            // A delete may have to follow an acquire on a retired connection.
+            if !state.retired.is_empty() || self.check(now, command).is_err() {
+                return None;
+            }
+            let passage = wire.admit_for(command, Arc::clone(to), kept).ok()?;
+            (Arc::clone(wire), passage)
+        };
+        wire.start();
+        Some(passage)
+    }
+
+    /// The deadline of a command that was handed over has passed without an answer. True if the command is
+    /// sent once more, so that [`repeat::doubt`] is due.
+    pub(crate) fn overdue(self: &Arc<Self>, passage: Passage, command: &Command) -> bool {
+        if let Some(wire) = self.in_use(passage.generation) {
+            self.replace(&wire, Loss::Stalled);
+        }
+        repeat::again(self, passage.generation, command)
+    }
+
+    /// Nobody waits for the answer to a command that was handed over.
+    pub(crate) fn forget(&self, passage: Passage) {
+        let wire = {
+            let state = lock(self.state());
+            let retired = state.retired.iter().find(|wire| wire.generation() == passage.generation);
+            retired.cloned().or_else(|| state.in_use(passage.generation))
+        };
+        if let Some(wire) = wire {
+            wire.forget(passage.number);
+            self.prune();
+        }
+    }
+}
+
+impl<R: Connect> Keeper<R::Connection> for Link<R> {
+    fn concluded(self: Arc<Self>, wire: &Arc<Wire<R::Connection>>, command: &Command, answer: &Answer) {
+        if answer.damage == Damage::None && answer.reply.is_ok() && self.in_use(wire.generation()).is_none() {
+            self.prune();
+        }
+        // What was overdue has been sent once more already.
+        let repeated = answer.reply.is_err() && self.runtime().now() >= command.deadline;
+        self.judge(wire, command, answer, repeated);
+    }
+
+    fn fell_silent(self: Arc<Self>, wire: &Arc<Wire<R::Connection>>, cause: Cause) {
+        self.replace(wire, Loss::Broken(cause));
+    }
+}
