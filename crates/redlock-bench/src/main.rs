@@ -14,11 +14,13 @@ mod core_alone;
 mod cycles;
 mod figures;
 mod hand_over;
+mod held;
 mod instructions;
 mod monotonic;
 mod options;
 mod peer;
 mod ping;
+mod renewals;
 mod sample;
 mod turn;
 mod workload;
@@ -55,6 +57,11 @@ fn run(options: &Options) -> Result<(), Failure> {
             Group::Core if options.wants(group, "rounds", false) => {
                 println!("\n{}", core_alone::HEAD);
                 core_alone::measure()?;
+            }
+            Group::Held if options.wants(group, held::NAME, true) => {
+                println!("\n{}", held::HEAD);
+                let [server] = &servers(1)?[..] else { return Err("one node".into()) };
+                held::run(server)?;
             }
             Group::Held | Group::Core => {}
         }
