@@ -14,7 +14,7 @@ use rslock::LockManager;
 use crate::Failure;
 
 /// The lease that all ask for.
-const TTL: Duration = Duration::from_secs(30);
+pub(crate) const TTL: Duration = Duration::from_secs(30);
 
 #[derive(Clone)]
 pub(crate) enum Contestant {
@@ -40,15 +40,19 @@ impl Kind {
     }
 }
 
+/// A manager with the default settings on these nodes.
+pub(crate) fn manager(urls: &[String]) -> Result<Manager, Failure> {
+    Ok(match urls {
+        [url] => Manager::single(url.as_str(), Config::default())?,
+        urls => Manager::redlock(urls.iter().map(String::as_str), Config::default())?,
+    })
+}
+
 impl Contestant {
     pub(crate) async fn all(urls: &[String]) -> Result<Vec<Self>, Failure> {
-        let manager = match urls {
-            [url] => Manager::single(url.as_str(), Config::default())?,
-            urls => Manager::redlock(urls.iter().map(String::as_str), Config::default())?,
-        };
         Ok(vec![
             Self::Floor(Arc::new(Floor::connect(urls).await?)),
-            Self::Redlock(manager),
+            Self::Redlock(manager(urls)?),
             Self::Rslock(LockManager::new(urls.to_vec())),
         ])
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::contestant::{Contestant, Kind};
+use crate::sample::{micros, quantile};
 use crate::workload::Workload;
 
 /// What a round came to, in microseconds and cycles a second.
@@ -53,29 +54,5 @@ pub(crate) fn print(workload: &Workload, contestants: &[Contestant], measured: &
             .map(|(figure, floor)| format!("{figure:>8.0} ({:>5.2})", figure / floor));
         let cells: Vec<String> = cells.collect();
         println!("{:<24} | {:<7} | {}", workload.name, contestant.kind().name(), cells.join(" | "));
-    }
-}
-
-/// The value that so many percent do not exceed.
-fn quantile(values: &mut [f64], percent: usize) -> Option<f64> {
-    values.sort_unstable_by(f64::total_cmp);
-    values.get((values.len() * percent / 100).min(values.len().saturating_sub(1))).copied()
-}
-
-fn micros(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1e6
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quantiles_are_values_that_occur() {
-        let mut values: Vec<f64> = (1..=100).rev().map(f64::from).collect();
-        assert_eq!(quantile(&mut values, 50), Some(51.0));
-        assert_eq!(quantile(&mut values, 99), Some(100.0));
-        assert_eq!(quantile(&mut [7.0], 99), Some(7.0));
-        assert_eq!(quantile(&mut [], 50), None);
     }
 }

@@ -75,7 +75,7 @@ impl Workload {
     ) -> Result<Option<Figures>, Failure> {
         let slow = self.trouble != Trouble::None && contestant.kind() == Kind::Rslock;
         let cycles = if slow { 3 } else { self.cycles };
-        let cpu = cpu()?;
+        let cpu = cpu(UsageWho::RUSAGE_SELF)?;
         let started = Instant::now();
         let mut tasks = JoinSet::new();
         for task in 0..self.tasks {
@@ -95,14 +95,14 @@ impl Workload {
             times.extend(done??);
         }
         let elapsed = started.elapsed();
-        let cpu = self::cpu()?.saturating_sub(cpu);
+        let cpu = self::cpu(UsageWho::RUSAGE_SELF)?.saturating_sub(cpu);
         Ok(Figures::new(times, elapsed, cpu))
     }
 }
 
-/// The processor time that this process has used.
-fn cpu() -> Result<Duration, Failure> {
-    let usage = getrusage(UsageWho::RUSAGE_SELF)?;
+/// The processor time that this process, or this thread, has used.
+pub(crate) fn cpu(who: UsageWho) -> Result<Duration, Failure> {
+    let usage = getrusage(who)?;
     let micros = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
     Ok(Duration::from_micros(micros.unsigned_abs()))
 }

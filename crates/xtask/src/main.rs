@@ -20,8 +20,14 @@ const HELP: &str = "\
 Usage: cargo xtask TASK
 
 Tasks:
-  bench [ROUNDS]  measures what acquire and release cost, as a ratio to the bare commands in the same run, beside
-                  another library. Takes minutes, and means something only on a machine that does nothing else
+  bench [ROUNDS] [--only SUBSTRING] [--long] [--plot DIR]
+                  measures what leases cost, as ratios to the bare commands or to a round trip in the same run,
+                  beside another library: groups cycles, hand-over, contention, core, and with --long held.
+                  --only takes a part of the name of a group or a workload. --plot draws the cycles as SVG.
+                  Takes five minutes, and means something only on a machine that does nothing else
+  bench --instructions [--check]
+                  counts instructions instead, with valgrind. --check fails when the core takes more than 5 %
+                  more than are on record
   demo [--node URL]...
                   shows what leases do, step by step, in about ten seconds: on five nodes in memory, or on
                   your own servers, which come to no harm: one, or an odd number from three on
