@@ -125,3 +125,16 @@ async fn closing_ends_the_wait() {
     let ended = timeout(ms(10), waits).await.expect("at once").unwrap();
     assert!(matches!(ended, Err(Error::Closed)), "{ended:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn pauses_for_others_become_rare_if_nobody_comes() {
+    let (_server, manager) = manager(Config::default()).unwrap();
+    let start = Instant::now();
+    for _ in 0..100 {
+        let lease = manager.lock("r").acquire().await.unwrap();
+        sleep(ms(20)).await;
+        lease.release().await.unwrap();
+    }
+    let paused = start.elapsed().saturating_sub(ms(2_000));
+    assert!(paused < ms(20), "{paused:?}");
+}

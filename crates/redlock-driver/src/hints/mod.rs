@@ -33,7 +33,9 @@ pub(crate) struct Hints<R> {
     expected: u32,
     /// Who is none of the others.
     us: Owner,
-    /// By node. None of them before the first pause.
+    /// There was a pause, so somebody was in the way.
+    paused: bool,
+    /// By node. None of them before the first look.
     posts: Vec<Post<R>>,
 }
 
@@ -52,7 +54,7 @@ impl<R: Runtime> Hints<R> {
     pub(crate) fn new(runtime: R, nodes: Arc<[Node]>, spec: &LeaseSpec, token: Token) -> Self {
         let (key, wanted) = (Arc::clone(spec.resource()), spec.config().wake_on_release());
         let us = Mark::of(token.to_hex().as_bytes()).owner();
-        Self { runtime, nodes, key, wanted, expected: 0, us, posts: Vec::new() }
+        Self { runtime, nodes, key, wanted, expected: 0, us, paused: false, posts: Vec::new() }
     }
 
     /// Lets so many others than us have the lease first, as far as one node shows them, but does not wait for
@@ -78,6 +80,7 @@ impl<R: Runtime> Hints<R> {
     /// Whether the key may have gone at this node, as far as is not known yet. To be called in a pause only, and
     /// within a task of the runtime.
     pub(crate) fn poll(&mut self, node: NodeId, context: &mut Context<'_>) -> Poll<()> {
+        self.paused = true;
         self.look(node, context).unwrap_or(Poll::Pending)
     }
 
@@ -120,6 +123,10 @@ impl<R: Runtime> Hints<R> {
             Post::Watched(lookout) => Some(lookout.others()),
             Post::Empty | Post::Deaf => None,
         });
-        seen.max().map_or(Wait::Unseen, Wait::Seen)
+        match seen.max() {
+            Some(others) => Wait::Seen(others),
+            None if self.paused => Wait::Unseen,
+            None => Wait::None,
+        }
     }
 }
