@@ -101,7 +101,7 @@ mod tests {
     use core::time::Duration;
 
     use super::*;
-    use crate::{CommandId, Config, LeaseSpec, Output, Patience, Reply, Token};
+    use crate::{Command, CommandId, Config, LeaseSpec, Output, Patience, Reply, Token};
 
     const LATER: Instant = Instant::from_epoch(Duration::from_millis(20));
 
@@ -134,6 +134,28 @@ mod tests {
         machine.handle_hint(LATER, NodeId::new(254));
         assert_eq!(machine.token(), before.for_attempt(1));
         assert_eq!(machine.watched().count(), 0);
+    }
+
+    /// Each time one node says yes and the others no, and at each millisecond everybody hints.
+    #[test]
+    fn those_who_share_out_the_votes_do_not_keep_each_other_awake() {
+        let mut machine = pausing(3);
+        let retry_at = machine.next_timeout().map(|(at, _)| at).unwrap();
+        let mut attempts = 0;
+        for millis in 1..retry_at.since_epoch().as_millis() as u64 {
+            let now = Instant::from_epoch(Duration::from_millis(millis));
+            (0..3).for_each(|node| machine.handle_hint(now, NodeId::new(node)));
+            while let Output::Send(Command { id, node, intent, .. }) = machine.poll_output() {
+                if intent.acquires() {
+                    attempts += u32::from(node == NodeId::new(0));
+                    let vote = if node == NodeId::new(0) { Reply::Ok } else { Reply::Nil };
+                    machine.handle_reply(now, id, Ok(vote));
+                }
+            }
+            drain(&mut machine);
+        }
+        // Each of them leaves half of what was left of 200 to 300 ms.
+        assert!((5..=9).contains(&attempts), "{attempts}");
     }
 
     #[test]
