@@ -14,7 +14,7 @@ use crate::bytes::Bytes;
 use world::World;
 
 /// Makes one to three contenders for one lock, on one, three or five nodes, and lets happen what `data` says:
-/// requests, answers, silence, and the passing of time.
+/// requests, answers, silence, hints, and the passing of time.
 ///
 /// In half of the inputs the nodes are honest: they are [`MemoryNode`]s, whose clocks run as fast or as slowly
 /// as the drift factor allows, behind a network that delays, reorders and loses. In the other half they answer
@@ -30,6 +30,7 @@ use world::World;
 /// - No input adds more outputs than the documented bound, and draining late gives the same outputs.
 /// - Every attempt has a token of its own and is taken back at every node; keys of a lease that is held are not.
 /// - A request that the state does not allow, and an answer that is not waited for, change nothing.
+/// - Hints bring no news and move no attempt. They lead to one attempt each at most, and outside a pause to nothing.
 /// - In the end, everything settles.
 /// - With honest nodes: never two holders, a quorum backs the one there is to its end, fencing tokens increase,
 ///   and if nothing was lost on the way, no key is left.

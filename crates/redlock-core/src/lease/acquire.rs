@@ -52,8 +52,8 @@ enum Stage {
 pub(super) enum Attempt {
     /// It was due.
     Scheduled,
-    /// Hints cut a pause short. The pause goes on if the attempt fails, and ends at this instant.
-    Hinted(Instant),
+    /// Hints cut this pause short. It goes on if the attempt fails, and ends when it would have ended.
+    Hinted(Pause),
 }
 
 /// From a failure to the next attempt of the schedule.
@@ -61,6 +61,8 @@ pub(super) enum Attempt {
 pub(super) struct Pause {
     pub(super) since: Instant,
     pub(super) retry_at: Instant,
+    /// Attempts that hints brought about before, since the last one of the schedule.
+    pub(super) hinted: u8,
 }
 
 impl Acquiring {
@@ -174,7 +176,7 @@ impl LeaseMachine {
         match attempt {
             Attempt::Scheduled => acquiring.made = acquiring.made.saturating_add(1),
             // Nor once the attempt is due that would have been made without hints.
-            Attempt::Hinted(retry_at) => deadline = deadline.min(retry_at),
+            Attempt::Hinted(pause) => deadline = deadline.min(pause.retry_at),
         }
         if let Patience::Until(end) = acquiring.patience
             && acquiring.begun > 1
@@ -252,12 +254,21 @@ impl LeaseMachine {
         let Phase::Acquiring(acquiring) = &mut self.phase else { return };
         acquiring.expired = expired;
         let hinted_in = match acquiring.stage {
-            Stage::Asking(Attempt::Hinted(retry_at)) => Some(retry_at),
+            Stage::Asking(Attempt::Hinted(pause)) => Some(pause),
             Stage::Asking(Attempt::Scheduled) | Stage::Pausing(_) | Stage::Reporting(_) => None,
         };
-        let retry_at = hinted_in.or_else(|| acquiring.next_attempt(now, pause, operation_timeout));
-        if let Some(retry_at) = retry_at {
-            acquiring.stage = Stage::Pausing(Pause { since: now, retry_at });
+        let pause = match hinted_in {
+            Some(Pause { retry_at, hinted, .. }) => {
+                Some(Pause { since: now, retry_at, hinted: hinted.saturating_add(1) })
+            }
+            None => {
+                let retry_at = acquiring.next_attempt(now, pause, operation_timeout);
+                retry_at.map(|retry_at| Pause { since: now, retry_at, hinted: 0 })
+            }
+        };
+        if let Some(pause) = pause {
+            let retry_at = pause.retry_at;
+            acquiring.stage = Stage::Pausing(pause);
             let attempt = acquiring.begun;
             let cause = self.not_acquired(|obstacle, _| obstacle.into());
             self.outbox.tell(Event::AttemptFailed { attempt, retry_at, cause });

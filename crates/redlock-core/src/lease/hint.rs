@@ -10,9 +10,9 @@ use super::round::Ballot;
 use super::{LeaseMachine, Phase};
 use crate::{Instant, NodeId};
 
-/// How long at most hints are passed over after a split. Long against the time that contenders are apart who
-/// were woken by the same release, and short against a pause.
-const LONGEST_DEAFNESS: Duration = Duration::from_millis(8);
+/// How long at most hints are passed over after a first split. Long against the time that contenders are apart
+/// who were woken by the same release, and short against a pause.
+const DEAFNESS: Duration = Duration::from_millis(8);
 
 /// The input.
 impl LeaseMachine {
@@ -30,11 +30,12 @@ impl LeaseMachine {
     ///   counts once. So `n` hints bring about `n` attempts at most, and after an attempt without any votes a
     ///   whole quorum has to be hinted at.
     /// - After a split, which is an attempt that got votes but no quorum, the beginning of the pause is deaf to
-    ///   hints: for a random part of its half, of at most 8 ms. The contenders who shared out the votes take
-    ///   them back at the same moment, each of them a hint to the others. If these were taken, all would ask
-    ///   again together and share them out anew, for as long as they are in step; the random part is what gets
-    ///   them out of it. A vote may also be late news of a lease that has just been given back, and then there
-    ///   is nothing to wait for, so the deafness is short.
+    ///   hints: for a random part of 8 ms, of twice as much after each attempt that hints bring about in vain, but
+    ///   never for more than half of what is left. The contenders who shared out the votes take them back at the
+    ///   same moment, each of them a hint to the others. If these were taken, all would ask again together and
+    ///   share them out anew, for as long as they are in step; the random part is what gets them out of it. A
+    ///   vote may also be late news of a lease that has just been given back, and then there is nothing to wait
+    ///   for, so the first deafness is short.
     /// - After an attempt that had a quorum, but too late, hints are of no use: nobody was in the way.
     pub fn handle_hint(&mut self, now: Instant, node: NodeId) {
         self.input(now, |machine| machine.take_hint(node));
@@ -63,7 +64,7 @@ impl LeaseMachine {
         }
         let in_time = pause.retry_at.saturating_since(self.now) >= SHORTEST;
         if in_time && self.may_be_free() >= self.spec.quorum() {
-            self.begin_attempt(Attempt::Hinted(pause.retry_at));
+            self.begin_attempt(Attempt::Hinted(pause));
         }
     }
 
@@ -82,7 +83,8 @@ impl LeaseMachine {
             return pause.since;
         }
         let half = pause.retry_at.saturating_since(pause.since) / 2;
-        let most = u64::try_from(half.min(LONGEST_DEAFNESS).as_nanos()).unwrap_or(u64::MAX);
+        let longest = DEAFNESS.saturating_mul(1_u32.checked_shl(pause.hinted.into()).unwrap_or(u32::MAX));
+        let most = u64::try_from(longest.min(half).as_nanos()).unwrap_or(u64::MAX);
         // Another one for each attempt, and the same one for each look.
         let mut random = SmallRng::seed_from_u64(self.seed ^ u64::from(self.attempt).rotate_left(48));
         pause.since.saturating_add(Duration::from_nanos(random.random_range(0..=most)))
@@ -114,7 +116,7 @@ mod tests {
     use core::time::Duration;
 
     use super::*;
-    use crate::{CommandId, Config, LeaseSpec, Output, Patience, Reply, Token};
+    use crate::{Command, CommandId, Config, LeaseSpec, Output, Patience, Reply, Token};
 
     const LATER: Instant = Instant::from_epoch(Duration::from_millis(20));
 
@@ -147,6 +149,28 @@ mod tests {
         machine.handle_hint(LATER, NodeId::new(254));
         assert_eq!(machine.token(), before.for_attempt(1));
         assert_eq!(machine.watched().count(), 0);
+    }
+
+    /// Each time one node says yes and the others no, and at each millisecond everybody hints.
+    #[test]
+    fn those_who_share_out_the_votes_do_not_keep_each_other_awake() {
+        let mut machine = pausing(3);
+        let retry_at = machine.next_timeout().map(|(at, _)| at).unwrap();
+        let mut attempts = 0;
+        for millis in 1..retry_at.since_epoch().as_millis() as u64 {
+            let now = Instant::from_epoch(Duration::from_millis(millis));
+            (0..3).for_each(|node| machine.handle_hint(now, NodeId::new(node)));
+            while let Output::Send(Command { id, node, intent, .. }) = machine.poll_output() {
+                if intent.acquires() {
+                    attempts += u32::from(node == NodeId::new(0));
+                    let vote = if node == NodeId::new(0) { Reply::Ok } else { Reply::Nil };
+                    machine.handle_reply(now, id, Ok(vote));
+                }
+            }
+            drain(&mut machine);
+        }
+        // The deaf times double, until they are half of what is left, of which each leaves half.
+        assert!((5..=20).contains(&attempts), "{attempts}");
     }
 
     #[test]

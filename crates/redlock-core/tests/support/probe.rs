@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use redlock_core::{
     Cause, CauseKind, Command, CommandId, Error, Event, Fault, Instant, Intent, LeaseMachine, LeaseSpec,
-    LeaseState, NodeId, Output, Patience, Token,
+    LeaseState, NodeId, NotAcquiredReason, Output, Patience, Token,
 };
 
 use super::inputs::{Answer, Input, Step, Time};
@@ -270,9 +270,11 @@ impl Probe {
                 self.live = true;
                 *valid_until > self.latest && std::mem::take(&mut self.acquiring)
             }
-            Event::AcquireFailed(_) => {
+            Event::AcquireFailed(failed) => {
                 self.pausing = None;
-                std::mem::take(&mut self.acquiring)
+                let given_up = failed.reason == NotAcquiredReason::Cancelled || self.limit == u32::MAX;
+                let all_made = self.scheduled == self.limit.max(1);
+                (given_up || all_made) && std::mem::take(&mut self.acquiring)
             }
             // The pause of a hinted attempt ends when it would have ended without it.
             Event::AttemptFailed { retry_at, .. } => {
