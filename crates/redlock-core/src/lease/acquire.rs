@@ -52,8 +52,8 @@ enum Stage {
 pub(super) enum Attempt {
     /// It was due.
     Scheduled,
-    /// Hints cut this pause short. It goes on if the attempt fails, and ends when it would have ended.
-    Hinted(Pause),
+    /// Hints cut a pause short. It goes on if the attempt fails, and ends when it would have ended.
+    Hinted { retry_at: Instant, splits: u8 },
 }
 
 /// From a failure to the next attempt of the schedule.
@@ -61,8 +61,8 @@ pub(super) enum Attempt {
 pub(super) struct Pause {
     pub(super) since: Instant,
     pub(super) retry_at: Instant,
-    /// Attempts that hints brought about before, since the last one of the schedule.
-    pub(super) hinted: u8,
+    /// Attempts that hints brought about before, since the last one of the schedule, and that split the votes.
+    pub(super) splits: u8,
 }
 
 impl Acquiring {
@@ -176,7 +176,7 @@ impl LeaseMachine {
         match attempt {
             Attempt::Scheduled => acquiring.made = acquiring.made.saturating_add(1),
             // Nor once the attempt is due that would have been made without hints.
-            Attempt::Hinted(pause) => deadline = deadline.min(pause.retry_at),
+            Attempt::Hinted { retry_at, .. } => deadline = deadline.min(retry_at),
         }
         if let Patience::Until(end) = acquiring.patience
             && acquiring.begun > 1
@@ -250,20 +250,20 @@ impl LeaseMachine {
         self.take_back(|_, _| {});
         let pause = self.jittered(self.spec.config().retry_delay());
         let operation_timeout = self.spec.config().operation_timeout();
-        let now = self.now;
+        let (now, split) = (self.now, (1..self.spec.quorum()).contains(&self.round.yes()));
         let Phase::Acquiring(acquiring) = &mut self.phase else { return };
         acquiring.expired = expired;
         let hinted_in = match acquiring.stage {
-            Stage::Asking(Attempt::Hinted(pause)) => Some(pause),
+            Stage::Asking(Attempt::Hinted { retry_at, splits }) => Some((retry_at, splits)),
             Stage::Asking(Attempt::Scheduled) | Stage::Pausing(_) | Stage::Reporting(_) => None,
         };
         let pause = match hinted_in {
-            Some(Pause { retry_at, hinted, .. }) => {
-                Some(Pause { since: now, retry_at, hinted: hinted.saturating_add(1) })
+            Some((retry_at, splits)) => {
+                Some(Pause { since: now, retry_at, splits: splits.saturating_add(u8::from(split)) })
             }
             None => {
                 let retry_at = acquiring.next_attempt(now, pause, operation_timeout);
-                retry_at.map(|retry_at| Pause { since: now, retry_at, hinted: 0 })
+                retry_at.map(|retry_at| Pause { since: now, retry_at, splits: 0 })
             }
         };
         if let Some(pause) = pause {

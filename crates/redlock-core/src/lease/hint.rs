@@ -30,8 +30,8 @@ impl LeaseMachine {
     ///   counts once. So `n` hints bring about `n` attempts at most, and after an attempt without any votes a
     ///   whole quorum has to be hinted at.
     /// - After a split, which is an attempt that got votes but no quorum, the beginning of the pause is deaf to
-    ///   hints: for a random part of 8 ms, of twice as much after each attempt that hints bring about in vain, but
-    ///   never for more than half of what is left. The contenders who shared out the votes take them back at the
+    ///   hints: for a random part of 8 ms, of twice as much after each further split that hints bring about, but never for
+    ///   more than half of what is left. The contenders who shared out the votes take them back at the
     ///   same moment, each of them a hint to the others. If these were taken, all would ask again together and
     ///   share them out anew, for as long as they are in step; the random part is what gets them out of it. A
     ///   vote may also be late news of a lease that has just been given back, and then there is nothing to wait
@@ -64,7 +64,8 @@ impl LeaseMachine {
         }
         let in_time = pause.retry_at.saturating_since(self.now) >= SHORTEST;
         if in_time && self.may_be_free() >= self.spec.quorum() {
-            self.begin_attempt(Attempt::Hinted(pause));
+            let Pause { retry_at, splits, .. } = pause;
+            self.begin_attempt(Attempt::Hinted { retry_at, splits });
         }
     }
 
@@ -83,7 +84,7 @@ impl LeaseMachine {
             return pause.since;
         }
         let half = pause.retry_at.saturating_since(pause.since) / 2;
-        let longest = DEAFNESS.saturating_mul(1_u32.checked_shl(pause.hinted.into()).unwrap_or(u32::MAX));
+        let longest = DEAFNESS.saturating_mul(1_u32.checked_shl(pause.splits.into()).unwrap_or(u32::MAX));
         let most = u64::try_from(longest.min(half).as_nanos()).unwrap_or(u64::MAX);
         // Another one for each attempt, and the same one for each look.
         let mut random = SmallRng::seed_from_u64(self.seed ^ u64::from(self.attempt).rotate_left(48));
