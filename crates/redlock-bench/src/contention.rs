@@ -59,7 +59,9 @@ impl Contention {
         let lock = contestant::manager(&urls)?.lock(RESOURCE);
         let rslock = LockManager::new(urls);
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        for contender in [Contender::Redlock(lock), Contender::Rslock(rslock, format!("{RESOURCE}:rslock"))] {
+        for contender in
+            [Contender::Redlock(Box::new(lock)), Contender::Rslock(rslock, format!("{RESOURCE}:rslock"))]
+        {
             runtime.block_on(contender.contend(0, Duration::ZERO, now()? + WARM_UP))?;
             let before = commands::sent(servers)?;
             let tally = runtime.block_on(self.among_tasks(&contender))?;

@@ -44,7 +44,7 @@ pub(crate) fn live(arguments: &[String]) -> Result<(), Failure> {
     let (tasks, cycles): (usize, usize) = (tasks.parse()?, cycles.parse()?);
     in_one_thread(async {
         let contestant =
-            Contestant::all(&[url.clone()]).await?.into_iter().find(|it| it.kind().name() == kind);
+            Contestant::all(std::slice::from_ref(url)).await?.into_iter().find(|it| it.kind().name() == kind);
         let contestant = contestant.ok_or("no such contestant")?;
         let mut running = tokio::task::JoinSet::new();
         for task in 0..tasks {
