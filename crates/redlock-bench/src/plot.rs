@@ -17,11 +17,14 @@ pub(crate) fn write(directory: &Path, all: &[Ratios]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// A title, and the figure.
+type Panel = (&'static str, fn(&Ratios) -> f64);
+
 /// A panel for each figure, in it two bars for each workload, and a line where the floor is.
 fn draw(all: &[Ratios]) -> Result<String, Failure> {
     let who = [Kind::Redlock, Kind::Rslock];
     let names: Vec<&str> = all.iter().filter(|it| it.who == Kind::Redlock).map(|it| it.workload).collect();
-    let panels: [(&str, fn(&Ratios) -> f64); 3] = [
+    let panels: [Panel; 3] = [
         ("acquire p50: less is better", |it| it.acquire),
         ("cycles/s: more is better", |it| it.rate),
         ("client CPU per cycle: less is better", |it| it.cpu),
