@@ -12,9 +12,6 @@ use crate::{Failure, core_alone, in_one_thread, servers, urls};
 
 /// Prints all figures; with `check`, fails when the core's is too far above the one on record.
 pub(crate) fn count(check: bool) -> Result<(), Failure> {
-    if Command::new("valgrind").arg("--version").output().is_err() {
-        return Err("counting instructions takes valgrind: apt-get install valgrind, or the like".into());
-    }
     println!("\n{HEAD}");
     let core = core_round()?;
     print("core: acquire and release, 5 nodes", core);
