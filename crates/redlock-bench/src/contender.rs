@@ -14,7 +14,7 @@ use crate::turn::Turn;
 
 #[derive(Clone)]
 pub(crate) enum Contender {
-    Redlock(Lock),
+    Redlock(Box<Lock>),
     /// With the retries that it has by default, and asked again when they were in vain.
     Rslock(LockManager, String),
 }

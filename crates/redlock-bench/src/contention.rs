@@ -59,7 +59,9 @@ impl Contention {
         let lock = contestant::manager(&urls)?.lock(RESOURCE);
         let rslock = LockManager::new(urls);
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        for contender in [Contender::Redlock(lock), Contender::Rslock(rslock, format!("{RESOURCE}:rslock"))] {
+        for contender in
+            [Contender::Redlock(Box::new(lock)), Contender::Rslock(rslock, format!("{RESOURCE}:rslock"))]
+        {
             runtime.block_on(contender.contend(0, Duration::ZERO, now()? + WARM_UP))?;
             let before = commands::sent(servers)?;
             let tally = runtime.block_on(self.among_tasks(&contender))?;
@@ -100,18 +102,19 @@ impl Contention {
         let seconds = self.lasts.as_secs_f64();
         let Tally { acquisitions, changes, longest_wait, least_wins, most_wins } = tally;
         println!(
-            "{:<25} | {who:<7} | {:>9.0} | {:>14.0} | {:>16.0} | {least_wins:>5} / {most_wins:>5} ({:.2}) | {:>15.1}",
+            "{:<25} | {who:<7} | {:>9.0} | {:>14.0} | {:>16.0} | {least_wins:>5} / {most_wins:>5} ({:.2}) | {:>7.1} ({:>5.1})",
             self.name,
             changes as f64 / seconds,
             acquisitions as f64 / seconds,
             longest_wait.as_secs_f64() * 1e3,
             least_wins as f64 / most_wins as f64,
             sent as f64 / changes as f64,
+            sent as f64 / changes as f64 / if self.processes { self.seats as f64 } else { 1.0 },
         );
     }
 }
 
 pub(crate) const HEAD: &str = "\
-contention                | who     | changes/s | acquisitions/s | longest wait, ms | least / most wins    | commands/change";
+contention                | who     | changes/s | acquisitions/s | longest wait, ms | least / most wins    | commands/change (and process)";
 const RESOURCE: &str = "bench:contention";
 const WARM_UP: Duration = Duration::from_millis(50);

@@ -3,11 +3,16 @@
 use redlock_tests::harness::Server;
 
 use crate::contestant::Contestant;
+use crate::figures::Ratios;
 use crate::workload::Workload;
 use crate::{Failure, figures, urls};
 
 /// Runs one workload with every contestant in turn, and prints a line for each.
-pub(crate) async fn compare(workload: &Workload, servers: &[Server], rounds: usize) -> Result<(), Failure> {
+pub(crate) async fn compare(
+    workload: &Workload,
+    servers: &[Server],
+    rounds: usize,
+) -> Result<Vec<Ratios>, Failure> {
     let contestants = Contestant::all(&urls(servers)).await?;
     for contestant in &contestants {
         // Connections, scripts and caches.
@@ -28,6 +33,5 @@ pub(crate) async fn compare(workload: &Workload, servers: &[Server], rounds: usi
         }
     }
     workload.trouble.end(servers);
-    figures::print(workload, &contestants, &measured);
-    Ok(())
+    Ok(figures::print(workload, &contestants, &measured))
 }

@@ -35,8 +35,22 @@ impl Figures {
 pub(crate) const HEAD: &str = "\
 workload                 | who     | acquire p50, us | acquire p99, us | release p50, us |     cycles/s     |  cpu/cycle, us";
 
-/// A line for each contestant.
-pub(crate) fn print(workload: &Workload, contestants: &[Contestant], measured: &[Vec<Figures>]) {
+/// What a contestant's figures are of the floor's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ratios {
+    pub(crate) workload: &'static str,
+    pub(crate) who: Kind,
+    pub(crate) acquire: f64,
+    pub(crate) rate: f64,
+    pub(crate) cpu: f64,
+}
+
+/// Prints a line for each contestant.
+pub(crate) fn print(
+    workload: &Workload,
+    contestants: &[Contestant],
+    measured: &[Vec<Figures>],
+) -> Vec<Ratios> {
     let columns: [fn(&Figures) -> f64; 5] =
         [|it| it.acquire, |it| it.acquire_p99, |it| it.release, |it| it.rate, |it| it.cpu];
     let medians = |rounds: &[Figures]| {
@@ -46,13 +60,19 @@ pub(crate) fn print(workload: &Workload, contestants: &[Contestant], measured: &
     };
     let floor = contestants.iter().position(|contestant| contestant.kind() == Kind::Floor);
     let floor = floor.and_then(|floor| measured.get(floor)).map(|rounds| medians(rounds));
+    let [acquire, acquire_p99, release, rate, cpu] = floor.unwrap_or([f64::NAN; 5]);
+    let mut ratios = Vec::with_capacity(contestants.len());
     for (contestant, rounds) in contestants.iter().zip(measured) {
         let medians = medians(rounds);
         let cells = medians
             .iter()
-            .zip(floor.unwrap_or([f64::NAN; 5]))
+            .zip([acquire, acquire_p99, release, rate, cpu])
             .map(|(figure, floor)| format!("{figure:>8.0} ({:>5.2})", figure / floor));
         let cells: Vec<String> = cells.collect();
-        println!("{:<24} | {:<7} | {}", workload.name, contestant.kind().name(), cells.join(" | "));
+        let (who, [its_acquire, _, _, its_rate, its_cpu]) = (contestant.kind(), medians);
+        println!("{:<24} | {:<7} | {}", workload.name, who.name(), cells.join(" | "));
+        let [acquire, rate, cpu] = [its_acquire / acquire, its_rate / rate, its_cpu / cpu];
+        ratios.push(Ratios { workload: workload.name, who, acquire, rate, cpu });
     }
+    ratios
 }

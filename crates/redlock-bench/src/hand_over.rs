@@ -34,27 +34,27 @@ impl HandOver {
     }
 
     pub(crate) fn run(&self, servers: &[Server]) -> Result<(), Failure> {
-        let urls = urls(servers);
-        let before = commands::sent(servers)?;
         let measured = if self.between_processes {
-            between_processes(&urls)?
+            between_processes(servers)?
         } else {
-            in_one_thread(within_one_process(&urls))?
+            in_one_thread(within_one_process(servers))?
         };
-        let sent = commands::sent(servers)?.saturating_sub(before);
+        let sent = commands::sent(servers)?.saturating_sub(measured.sent_before);
         measured.print(self.name, sent);
         Ok(())
     }
 }
 
 pub(crate) const HEAD: &str = "\
-hand-over                | count | gap p50, us (round trips) | gap mean, us (round trips) | gap p99, us | PING p50 | PING mean | commands";
+hand-over                | count | gap p50, us (round trips) | gap mean, us (round trips) | gap p99, us | PING p50, us | commands each";
 
 /// Gaps, and the round trips between them.
 #[derive(Debug, Default)]
 struct Measured {
     gaps: Vec<f64>,
     pings: Vec<f64>,
+    /// Commands that were sent before the first of them.
+    sent_before: u64,
 }
 
 impl Measured {
@@ -67,27 +67,28 @@ impl Measured {
         let p50 = quantile(&mut self.gaps, 50).unwrap_or(f64::NAN);
         let p99 = quantile(&mut self.gaps, 99).unwrap_or(f64::NAN);
         let ping = quantile(&mut self.pings, 50).unwrap_or(f64::NAN);
-        let (gap_mean, ping_mean) = (mean(&self.gaps), mean(&self.pings));
-        // The round trips and the warm-up are ours.
+        let gap_mean = mean(&self.gaps);
+        // The round trips are ours.
         let commands = (sent as f64 - self.pings.len() as f64) / count;
         println!(
             "{name:<24} | {count:>5} | {p50:>17.0} ({:>5.2}) | {gap_mean:>18.0} ({:>5.2}) | {p99:>11.0} | \
-             {ping:>8.0} | {ping_mean:>9.0} | {commands:>8.1}",
+             {ping:>12.0} | {commands:>13.1}",
             p50 / ping,
-            gap_mean / ping_mean
+            gap_mean / ping
         );
     }
 }
 
 /// Two tasks with one manager.
 #[expect(clippy::disallowed_methods, reason = "a bench measures real time")]
-async fn within_one_process(urls: &[String]) -> Result<Measured, Failure> {
-    let mut ping = Ping::connect(first(urls)?).await?;
-    let lock = contestant::manager(urls)?.lock("bench:hand-over:one");
+async fn within_one_process(servers: &[Server]) -> Result<Measured, Failure> {
+    let urls = urls(servers);
+    let mut ping = Ping::connect(first(&urls)?).await?;
+    let lock = contestant::manager(&urls)?.lock("bench:hand-over:one");
     for _ in 0..WARM_UP {
         lock.acquire().await?.release().await?;
     }
-    let mut measured = Measured::default();
+    let mut measured = Measured { sent_before: commands::sent(servers)?, ..Measured::default() };
     let mut lease = lock.acquire().await?;
     let started = Instant::now();
     while !measured.is_complete(started) {
@@ -112,15 +113,16 @@ async fn within_one_process(urls: &[String]) -> Result<Measured, Failure> {
 
 /// Two children with a manager each, in turn.
 #[expect(clippy::disallowed_methods, reason = "a bench measures real time")]
-fn between_processes(urls: &[String]) -> Result<Measured, Failure> {
+fn between_processes(servers: &[Server]) -> Result<Measured, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut ping = runtime.block_on(Ping::connect(first(urls)?))?;
+    let urls = urls(servers);
+    let mut ping = runtime.block_on(Ping::connect(first(&urls)?))?;
     let resource = "bench:hand-over:two";
-    let (mut holder, mut waiter) = (Peer::start(urls, resource)?, Peer::start(urls, resource)?);
+    let (mut holder, mut waiter) = (Peer::start(&urls, resource)?, Peer::start(&urls, resource)?);
     for peer in [&mut holder, &mut waiter] {
         peer.hear_time("ready ")?;
     }
-    let mut measured = Measured::default();
+    let mut measured = Measured { sent_before: commands::sent(servers)?, ..Measured::default() };
     holder.tell("ask")?;
     holder.hear_time("acquired ")?;
     let started = Instant::now();

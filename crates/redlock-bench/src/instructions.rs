@@ -12,9 +12,6 @@ use crate::{Failure, core_alone, in_one_thread, servers, urls};
 
 /// Prints all figures; with `check`, fails when the core's is too far above the one on record.
 pub(crate) fn count(check: bool) -> Result<(), Failure> {
-    if Command::new("valgrind").arg("--version").output().is_err() {
-        return Err("counting instructions takes valgrind: apt-get install valgrind, or the like".into());
-    }
     println!("\n{HEAD}");
     let core = core_round()?;
     print("core: acquire and release, 5 nodes", core);
@@ -44,7 +41,7 @@ pub(crate) fn live(arguments: &[String]) -> Result<(), Failure> {
     let (tasks, cycles): (usize, usize) = (tasks.parse()?, cycles.parse()?);
     in_one_thread(async {
         let contestant =
-            Contestant::all(&[url.clone()]).await?.into_iter().find(|it| it.kind().name() == kind);
+            Contestant::all(std::slice::from_ref(url)).await?.into_iter().find(|it| it.kind().name() == kind);
         let contestant = contestant.ok_or("no such contestant")?;
         let mut running = tokio::task::JoinSet::new();
         for task in 0..tasks {

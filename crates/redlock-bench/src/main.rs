@@ -20,6 +20,7 @@ mod monotonic;
 mod options;
 mod peer;
 mod ping;
+mod plot;
 mod renewals;
 mod sample;
 mod turn;
@@ -73,15 +74,19 @@ fn cycles(options: &Options) -> Result<(), Failure> {
     let wanted = |workload: &Workload| options.wants(Group::Cycles, workload.name, false);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let rounds = options.rounds();
+    let mut all = Vec::new();
     let mut head = Head::new(format!(
         "medians of {rounds} interleaved rounds; in brackets the ratio to the floor\n{}",
         figures::HEAD
     ));
     for workload in Workload::ALL.iter().filter(|workload| wanted(workload)) {
         head.print();
-        runtime.block_on(cycles::compare(workload, &servers(workload.nodes)?, rounds))?;
+        all.extend(runtime.block_on(cycles::compare(workload, &servers(workload.nodes)?, rounds))?);
     }
-    Ok(())
+    match &options.plot {
+        Some(directory) if !all.is_empty() => plot::write(directory, &all),
+        _ => Ok(()),
+    }
 }
 
 fn hand_overs(options: &Options) -> Result<(), Failure> {

@@ -73,13 +73,14 @@ impl Options {
         self.rounds.unwrap_or(7)
     }
 
-    /// Whether a workload was asked for, by its name or that of its group. One that takes minutes must be
-    /// asked for.
+    /// Whether a workload was asked for, by its name or that of its group. One that is long takes `--long`, or,
+    /// if leases are held, its name.
     pub(crate) fn wants(&self, group: Group, workload: &str, long: bool) -> bool {
+        let is_long = long && !self.long;
         match &self.only {
-            Some(only) if group.name().contains(only.as_str()) => !long || self.long || group == Group::Held,
-            Some(only) => workload.contains(only.as_str()),
-            None => !long || self.long,
+            Some(only) if group == Group::Held => group.name().contains(only) || workload.contains(only),
+            Some(only) => !is_long && (group.name().contains(only) || workload.contains(only)),
+            None => !is_long,
         }
     }
 }
@@ -121,6 +122,8 @@ mod tests {
         assert!(!wants("--only held", Group::Cycles, "alone, 1 node", false));
         assert!(wants("--only alone", Group::Cycles, "alone, 1 node", false));
         assert!(!wants("--only contention", Group::Contention, "8 processes, 60 s", true));
-        assert!(wants("--only 60", Group::Contention, "8 processes, 60 s", true));
+        assert!(!wants("--only processes", Group::Contention, "8 processes, 60 s", true));
+        assert!(wants("--only 60 --long", Group::Contention, "8 processes, 60 s", true));
+        assert!(!wants("--only 60 --long", Group::Contention, "8 processes, 1 node", false));
     }
 }

@@ -112,7 +112,7 @@ async fn obey(urls: &[String], resource: &str) -> Result<(), Failure> {
                 println!("released {}", began.as_nanos());
             }
             (["contend", seat, from, until], None) => {
-                let contender = Contender::Redlock(lock.clone());
+                let contender = Contender::Redlock(Box::new(lock.clone()));
                 let turns = contender
                     .contend(seat.parse()?, monotonic::parse(from)?, monotonic::parse(until)?)
                     .await?;

@@ -24,7 +24,7 @@ Tasks:
                   measures what leases cost, as ratios to the bare commands or to a round trip in the same run,
                   beside another library: groups cycles, hand-over, contention, core, and with --long held.
                   --only takes a part of the name of a group or a workload. --plot draws the cycles as SVG.
-                  Takes five minutes, and means something only on a machine that does nothing else
+                  Takes three minutes, and means something only on a machine that does nothing else
   bench --instructions [--check]
                   counts instructions instead, with valgrind. --check fails when the core takes more than 5 %
                   more than are on record
