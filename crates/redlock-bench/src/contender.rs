@@ -7,7 +7,7 @@ use rslock::LockManager;
 use tokio::time::{sleep, timeout};
 
 use crate::Failure;
-use crate::contestant::TTL;
+use crate::contestant::{Kind, TTL};
 use crate::monotonic::now;
 use crate::peer::PATIENCE;
 use crate::turn::Turn;
@@ -25,10 +25,23 @@ enum Held {
 }
 
 impl Contender {
+    pub(crate) fn redlock(lock: Lock) -> Self {
+        Self::Redlock(Box::new(lock))
+    }
+
+    /// Connects.
+    pub(crate) async fn rslock(urls: &[String], resource: &str) -> Result<Self, Failure> {
+        let manager = LockManager::new(urls.to_vec());
+        let warm_up = format!("{resource}:rslock:{}", std::process::id());
+        let lock = manager.lock(warm_up.as_bytes(), TTL).await;
+        manager.unlock(&lock.map_err(|error| format!("rslock: {error:?}"))?).await;
+        Ok(Self::Rslock(manager, format!("{resource}:rslock")))
+    }
+
     pub(crate) const fn who(&self) -> &'static str {
         match self {
-            Self::Redlock(_) => "redlock",
-            Self::Rslock(..) => "rslock",
+            Self::Redlock(_) => Kind::Redlock.name(),
+            Self::Rslock(..) => Kind::Rslock.name(),
         }
     }
 

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use redlock_tests::harness::Server;
-use rslock::LockManager;
 use tokio::task::JoinSet;
 
 use crate::contender::Contender;
+use crate::contestant::Kind;
 use crate::monotonic::now;
 use crate::peer::Peer;
 use crate::turn::Tally;
@@ -51,17 +51,17 @@ impl Contention {
             for peer in &mut peers {
                 peer.hear_time("ready ")?;
             }
-            let before = commands::sent(servers)?;
-            let tally = self.among_processes(&mut peers)?;
-            self.print("redlock", tally, commands::sent(servers)? - before);
+            for who in [Kind::Redlock, Kind::Rslock] {
+                let before = commands::sent(servers)?;
+                let tally = self.among_processes(who, &mut peers)?;
+                self.print(who.name(), tally, commands::sent(servers)? - before);
+            }
             return Ok(());
         }
         let lock = contestant::manager(&urls)?.lock(RESOURCE);
-        let rslock = LockManager::new(urls);
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        for contender in
-            [Contender::Redlock(Box::new(lock)), Contender::Rslock(rslock, format!("{RESOURCE}:rslock"))]
-        {
+        let rslock = runtime.block_on(Contender::rslock(&urls, RESOURCE))?;
+        for contender in [Contender::redlock(lock), rslock] {
             runtime.block_on(contender.contend(0, Duration::ZERO, now()? + WARM_UP))?;
             let before = commands::sent(servers)?;
             let tally = runtime.block_on(self.among_tasks(&contender))?;
@@ -85,11 +85,11 @@ impl Contention {
         Tally::of(turns, self.seats)
     }
 
-    fn among_processes(&self, peers: &mut [Peer]) -> Result<Tally, Failure> {
+    fn among_processes(&self, who: Kind, peers: &mut [Peer]) -> Result<Tally, Failure> {
         let from = now()? + Duration::from_millis(200);
         let until = from + self.lasts;
         for (seat, peer) in peers.iter_mut().enumerate() {
-            peer.tell(&format!("contend {seat} {} {}", from.as_nanos(), until.as_nanos()))?;
+            peer.tell(&format!("contend {} {seat} {} {}", who.name(), from.as_nanos(), until.as_nanos()))?;
         }
         let mut turns = Vec::new();
         for peer in peers {

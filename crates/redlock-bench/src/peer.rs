@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `ask` | `acquired NANOS` |
 //! | `release` | `released NANOS`, when it began to |
-//! | `contend SEAT FROM UNTIL`, all but the first in nanoseconds | a line for each turn, then `done` |
+//! | `contend WHO SEAT FROM UNTIL`, the times in nanoseconds | a line for each turn, then `done` |
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -14,6 +14,7 @@ use redlock_tokio::Lease;
 use tokio::io::AsyncBufReadExt as _;
 
 use crate::contender::Contender;
+use crate::contestant::Kind;
 use crate::monotonic::{self, now};
 use crate::turn::Turn;
 use crate::{Failure, contestant};
@@ -111,8 +112,12 @@ async fn obey(urls: &[String], resource: &str) -> Result<(), Failure> {
                 held.release().await?;
                 println!("released {}", began.as_nanos());
             }
-            (["contend", seat, from, until], None) => {
-                let contender = Contender::Redlock(Box::new(lock.clone()));
+            (["contend", who, seat, from, until], None) => {
+                let contender = if *who == Kind::Rslock.name() {
+                    Contender::rslock(urls, resource).await?
+                } else {
+                    Contender::redlock(lock.clone())
+                };
                 let turns = contender
                     .contend(seat.parse()?, monotonic::parse(from)?, monotonic::parse(until)?)
                     .await?;
