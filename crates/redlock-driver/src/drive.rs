@@ -20,10 +20,10 @@ use crate::trace;
 /// when it shuts down, ends the lease, also when the future was never polled.
 pub(crate) fn drive<R: Runtime>(
     cell: Arc<Cell<R>>,
-    hints: Option<Hints<R>>,
+    hints: Option<Box<Hints<R>>>,
 ) -> impl Future<Output = ()> + Send + 'static {
     let orphan = OrphanOnDrop(cell);
-    async move { drive_until_settled(&orphan.0, hints.map(Box::new)).await }
+    async move { drive_until_settled(&orphan.0, hints).await }
 }
 
 /// The hints are boxed: most leases have none, and each has a task.

@@ -217,7 +217,7 @@ impl<R: Runtime> Manager<R> {
         let (hints, rested) = self.let_others_in(turn.is_some(), begun, asking, &spec, base).await?;
         let waited = waited.saturating_add(rested);
         let presence =
-            Presence::new(Arc::clone(&inner.courtesy), hints.as_ref().map_or(Wait::None, Hints::wait));
+            Presence::new(Arc::clone(&inner.courtesy), hints.as_deref().map_or(Wait::None, Hints::wait));
         let machine = LeaseMachine::new(spec, base, seed);
         let (counters, nodes) = (Arc::clone(&inner.counters), Arc::clone(&inner.nodes));
         let cell = Arc::new(Cell::new(inner.runtime.clone(), machine, counters, nodes, turn, presence));
@@ -252,7 +252,7 @@ impl<R: Runtime> Manager<R> {
         asking: Asking,
         spec: &LeaseSpec,
         token: Token,
-    ) -> Result<(Option<Hints<R>>, Duration), Error> {
+    ) -> Result<(Option<Box<Hints<R>>>, Duration), Error> {
         let Inner { runtime, courtesy, .. } = &*self.inner;
         let (config, now) = (spec.config(), runtime.now());
         // Whatever is seen or not, nobody rests for longer than the pause between two attempts can be.
@@ -260,7 +260,8 @@ impl<R: Runtime> Manager<R> {
         let end = begun.saturating_add(asking.longest_wait(config)).min(now.saturating_add(longest));
         let rest = courtesy.before(spec.resource(), now, config.retry_delay());
         let Some(rest) = rest.filter(|_| in_turn && now < end) else { return Ok((None, Duration::ZERO)) };
-        let mut hints = Hints::new(runtime.clone(), Arc::clone(&self.inner.nodes), spec, token);
+        let hints = Hints::new(runtime.clone(), Arc::clone(&self.inner.nodes), spec, token);
+        let mut hints = Box::new(hints);
         let (mut sender, rested) = oneshot::channel();
         let clock = runtime.clone();
         let wait = async move {

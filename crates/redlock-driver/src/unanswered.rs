@@ -31,6 +31,11 @@ pub(crate) struct AllUnanswered {
 }
 
 impl AllUnanswered {
+    /// With room for one command to each of so many nodes.
+    pub(crate) fn for_nodes(nodes: usize) -> Self {
+        Self { all: Vec::with_capacity(nodes) }
+    }
+
     pub(crate) fn add(&mut self, command: Command, sent: Instant) {
         self.all.push(Unanswered { command, sent, passage: Standing::Slow });
     }

@@ -91,7 +91,7 @@ impl<R: Runtime> Cell<R> {
         let inner = Inner {
             machine,
             waiting,
-            unanswered: AllUnanswered::default(),
+            unanswered: AllUnanswered::for_nodes(nodes.len()),
             slow: Vec::new(),
             armed: None,
             turn,
