@@ -53,26 +53,26 @@ pub(crate) fn print(
 ) -> Vec<Ratios> {
     let columns: [fn(&Figures) -> f64; 5] =
         [|it| it.acquire, |it| it.acquire_p99, |it| it.release, |it| it.rate, |it| it.cpu];
-    let medians = |rounds: &[Figures]| {
-        columns.map(|column| {
-            quantile(&mut rounds.iter().map(column).collect::<Vec<_>>(), 50).unwrap_or(f64::NAN)
-        })
-    };
     let floor = contestants.iter().position(|contestant| contestant.kind() == Kind::Floor);
-    let floor = floor.and_then(|floor| measured.get(floor)).map(|rounds| medians(rounds));
-    let [acquire, acquire_p99, release, rate, cpu] = floor.unwrap_or([f64::NAN; 5]);
-    let mut ratios = Vec::with_capacity(contestants.len());
+    let floor = floor.and_then(|floor| measured.get(floor)).map_or(&[][..], Vec::as_slice);
+    let mut all = Vec::with_capacity(contestants.len());
     for (contestant, rounds) in contestants.iter().zip(measured) {
-        let medians = medians(rounds);
-        let cells = medians
-            .iter()
-            .zip([acquire, acquire_p99, release, rate, cpu])
-            .map(|(figure, floor)| format!("{figure:>8.0} ({:>5.2})", figure / floor));
+        let medians = columns.map(|column| median(rounds.iter().map(column)));
+        // Of each round by itself: what slows a round down slows the floor down, too.
+        let ratios = columns.map(|column| {
+            median(rounds.iter().zip(floor).map(|(figures, floor)| column(figures) / column(floor)))
+        });
+        let cells = medians.iter().zip(ratios).map(|(figure, ratio)| format!("{figure:>8.0} ({ratio:>5.2})"));
         let cells: Vec<String> = cells.collect();
-        let (who, [its_acquire, _, _, its_rate, its_cpu]) = (contestant.kind(), medians);
+        let who = contestant.kind();
         println!("{:<24} | {:<7} | {}", workload.name, who.name(), cells.join(" | "));
-        let [acquire, rate, cpu] = [its_acquire / acquire, its_rate / rate, its_cpu / cpu];
-        ratios.push(Ratios { workload: workload.name, who, acquire, rate, cpu });
+        let [acquire, _, _, rate, cpu] = ratios;
+        all.push(Ratios { workload: workload.name, who, acquire, rate, cpu });
     }
-    ratios
+    all
+}
+
+/// The middle one; not a number without any value.
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    quantile(&mut values.collect::<Vec<_>>(), 50).unwrap_or(f64::NAN)
 }
