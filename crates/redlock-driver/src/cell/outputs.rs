@@ -61,7 +61,9 @@ impl<R: Runtime> Cell<R> {
             return;
         }
         if !inner.machine.has_output() {
-            if inner.needs_the_task() {
+            let needs_the_task = inner.needs_the_task();
+            drop(inner);
+            if needs_the_task {
                 self.wake();
             }
             return;
@@ -90,12 +92,13 @@ impl<R: Runtime> Cell<R> {
         std::mem::forget(acting);
         let state = inner.machine.state();
         inner.presence.follow(self.spec.resource(), state, now);
-        if inner.needs_the_task() {
-            self.wake();
-        }
+        let needs_the_task = inner.needs_the_task();
         let turn = inner.turn_to_pass();
         drop(inner);
-        // Outside the lock: it wakes whoever is next.
+        if needs_the_task {
+            self.wake();
+        }
+        // It wakes whoever is next.
         drop(turn);
     }
 

@@ -26,15 +26,23 @@ impl<R: Connect> Link<R> {
         if now >= command.deadline {
             return None;
         }
-        let (wire, passage) = {
+        let wire = match &lock(self.state()).phase {
+            Phase::Up(wire) => Arc::clone(wire),
+            _ => return None,
+        };
+        // Not under the lock, for which others may be waiting.
+        let phrased = wire.put_into_words(command, kept);
+        let passage = {
             let state = lock(self.state());
-            let Phase::Up(wire) = &state.phase else { return None };
-            // A delete may have to follow an acquire on a retired connection.
-            if !state.retired.is_empty() || self.check(now, command).is_err() {
+            // A delete may have to follow an acquire on a retired connection. And under this lock the
+            // connection is the one that the restart guard has looked at last.
+            if !state.is_in_use(wire.generation())
+                || !state.retired.is_empty()
+                || self.check(now, command).is_err()
+            {
                 return None;
             }
-            let passage = wire.admit_for(command, Arc::clone(to), kept).ok()?;
-            (Arc::clone(wire), passage)
+            wire.admit_for(command, phrased, Arc::clone(to)).ok()?
         };
         wire.start();
         Some(passage)
@@ -65,7 +73,7 @@ impl<R: Connect> Link<R> {
 
 impl<R: Connect> Keeper<R::Connection> for Link<R> {
     fn concluded(self: Arc<Self>, wire: &Arc<Wire<R::Connection>>, command: &Command, answer: &Answer) {
-        if answer.damage == Damage::None && answer.reply.is_ok() && self.in_use(wire.generation()).is_none() {
+        if answer.damage == Damage::None && answer.reply.is_ok() && wire.is_retired() {
             self.prune();
         }
         // What was overdue has been sent once more already.

@@ -78,6 +78,11 @@ impl<C: Connection> State<C> {
         (self.dial(Phase::Down(loss.verdict())), Some(backoff::pause(self.failures)))
     }
 
+    /// Whether the connection that takes new commands is of this generation.
+    pub(crate) fn is_in_use(&self, generation: u64) -> bool {
+        matches!(&self.phase, Phase::Up(current) if current.generation() == generation)
+    }
+
     /// The connection that takes new commands, if it is of this generation.
     pub(crate) fn in_use(&self, generation: u64) -> Option<Arc<Wire<C>>> {
         match &self.phase {
@@ -117,6 +122,7 @@ impl<C: Connection> State<C> {
     /// Keeps a connection that owes answers. If that makes one too many, one without acquires has to
     /// go, else the oldest.
     pub(crate) fn retire(&mut self, wire: &Arc<Wire<C>>) -> Option<Arc<Wire<C>>> {
+        wire.retire();
         if wire.is_idle() {
             return None;
         }

@@ -23,6 +23,7 @@ pub(crate) struct Wire<C> {
     connection: C,
     generation: u64,
     answered: AtomicBool,
+    retired: AtomicBool,
     dialect: Dialect,
     line: Mutex<Line>,
     /// Why it was cut, once it was.
@@ -51,6 +52,7 @@ impl<C: Connection> Wire<C> {
             connection,
             generation,
             answered: AtomicBool::new(false),
+            retired: AtomicBool::new(false),
             dialect: Dialect::new(habit),
             line: Mutex::default(),
             cut: OnceLock::new(),
@@ -62,28 +64,33 @@ impl<C: Connection> Wire<C> {
     /// ticket is gone.
     pub(crate) fn admit(self: &Arc<Self>, command: &Command) -> Result<Ticket<C>, Fault> {
         let (sender, answer) = oneshot::channel();
-        let number = self.enter(command, To::Caller(sender), None)?;
+        let number = self.enter(command, self.put_into_words(command, None), To::Caller(sender))?;
         Ok(Ticket { wire: Arc::clone(self), number, answer })
     }
 
-    /// Takes a command in for somebody who does not wait here, to be sent by [`start`](Self::start).
-    /// Its words may be shared with the same command to other nodes.
-    pub(crate) fn admit_for(
-        &self,
-        command: &Command,
-        to: Arc<dyn Recipient>,
-        kept: Option<&mut Words>,
-    ) -> Result<Passage, Fault> {
-        let number = self.enter(command, To::Recipient(to), kept)?;
-        Ok(Passage { generation: self.generation, number })
-    }
-
-    fn enter(&self, command: &Command, to: To, kept: Option<&mut Words>) -> Result<u64, Fault> {
+    /// Puts a command into words, which may be shared with the same command to other nodes.
+    pub(crate) fn put_into_words(&self, command: &Command, kept: Option<&mut Words>) -> Phrased {
         let phrasing = Phrasing::new(&self.dialect, &command.intent);
         let words = match kept {
             Some(kept) => phrasing.shared_words(command, kept),
             None => phrasing.words(command),
         };
+        Phrased { phrasing, words }
+    }
+
+    /// Takes a command in for somebody who does not wait here, to be sent by [`start`](Self::start).
+    pub(crate) fn admit_for(
+        &self,
+        command: &Command,
+        phrased: Phrased,
+        to: Arc<dyn Recipient>,
+    ) -> Result<Passage, Fault> {
+        let number = self.enter(command, phrased, To::Recipient(to))?;
+        Ok(Passage { generation: self.generation, number })
+    }
+
+    fn enter(&self, command: &Command, phrased: Phrased, to: To) -> Result<u64, Fault> {
+        let Phrased { phrasing, words } = phrased;
         let entry = Entry::new(command.clone(), phrasing, words, to);
         let mut line = lock(&self.line);
         // Under the lock, or the command might come to a line that was cleared for good.
@@ -136,6 +143,15 @@ impl<C: Connection> Wire<C> {
     /// Whether anything was ever answered: before that the connection has proven nothing.
     pub(crate) fn has_answered(&self) -> bool {
         self.answered.load(Ordering::Relaxed)
+    }
+
+    /// It takes no new commands, and is kept for the answers that it owes.
+    pub(crate) fn retire(&self) {
+        self.retired.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::Relaxed)
     }
 
     /// Whether an acquire of this token is unanswered.
@@ -292,6 +308,12 @@ impl<C> fmt::Debug for Wire<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Wire").field("generation", &self.generation).finish_non_exhaustive()
     }
+}
+
+/// A command as it is said on a connection at first.
+pub(crate) struct Phrased {
+    phrasing: Phrasing,
+    words: redis::Cmd,
 }
 
 /// What became of a command that was handed to a connection.

@@ -57,7 +57,7 @@ impl Rig {
     fn send(&self, id: u64, command: &Command) -> Passage {
         let command = Command { id: CommandId::new(id), ..command.clone() };
         let ears: Arc<Ears> = Arc::clone(&self.ears);
-        let passage = self.wire.admit_for(&command, ears, None).unwrap();
+        let passage = self.wire.admit_for(&command, self.wire.put_into_words(&command, None), ears).unwrap();
         self.wire.start();
         passage
     }
