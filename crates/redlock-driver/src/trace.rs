@@ -1,6 +1,7 @@
 //! What the driver tells `tracing`. Tokens and credentials never go there.
 
 use redlock_core::{Command, Event, Fault, Instant, NotAcquiredReason, ReleaseOutcome, Reply};
+use tracing::level_filters::LevelFilter;
 use tracing::{debug, info, trace, warn};
 
 use crate::Runtime;
@@ -25,9 +26,9 @@ pub(crate) fn answer<R: Runtime>(cell: &Cell<R>, asked: &Unanswered, reply: &Res
     trace!(resource, node, round, command, outcome, ?elapsed);
 }
 
-/// Whether anybody listens to what happens to leases.
+/// Whether anybody may be listening. What exactly they listen to, only an event tells.
 pub(crate) fn is_on() -> bool {
-    tracing::enabled!(tracing::Level::WARN)
+    LevelFilter::current() != LevelFilter::OFF
 }
 
 /// Something happened to the lease.
