@@ -81,10 +81,9 @@ impl Phrasing {
                 dialect.learn_from_probe(&answer);
                 if dialect.has_delifeq() == Some(true) {
                     self.step = Step::Say(Form::SetIfEq);
-                } else {
-                    self.next(dialect);
+                    return None;
                 }
-                return None;
+                return self.next_or_refused(dialect);
             }
             Step::Say(Form::Script) if is_unknown_script(&answer) && wanted() => {
                 self.step = Step::InFull;
@@ -105,10 +104,12 @@ impl Phrasing {
         {
             self.refused = Some((refusal, answer));
         }
-        if self.next(dialect) {
-            return None;
-        }
-        self.refused.take().map(|(_, answer)| Ok(answer))
+        self.next_or_refused(dialect)
+    }
+
+    /// Turns to the next form, or yields why the server takes none.
+    fn next_or_refused(&mut self, dialect: &Dialect) -> Option<Result<Reply, Fault>> {
+        if self.next(dialect) { None } else { self.refused.take().map(|(_, answer)| Ok(answer)) }
     }
 
     /// Turns to the next form. False if all were refused; one that was only skipped is no refusal.
@@ -142,5 +143,98 @@ fn is_unknown_script(answer: &Result<Reply, Fault>) -> bool {
 fn withhold(error: &mut ServerError, token: Token) {
     if error.message().contains(token.to_hex().as_str()) {
         *error = ServerError::new(error.code(), "");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use redlock_core::{Cause, CauseKind, ServerError};
+
+    use super::super::testing::{delete, extend, words};
+    use super::*;
+
+    fn error(code: &str, message: &str) -> Result<Reply, Fault> {
+        Ok(Reply::Error(ServerError::new(code, message)))
+    }
+
+    fn unknown_command() -> Result<Reply, Fault> {
+        error("ERR", "unknown command 'X'")
+    }
+
+    fn broken() -> Result<Reply, Fault> {
+        Err(Fault::Unknown(Cause::new(CauseKind::Disconnected)))
+    }
+
+    /// Gives the answers one after the other; yields what was said, and the outcome.
+    fn play(
+        dialect: &Dialect,
+        command: &Command,
+        answers: &[Result<Reply, Fault>],
+    ) -> (Vec<String>, Option<Result<Reply, Fault>>) {
+        let mut phrasing = Phrasing::new(dialect, &command.intent);
+        let mut said = Vec::new();
+        for answer in answers {
+            said.push(words(&phrasing.words(command)).remove(0));
+            if let Some(outcome) = phrasing.hear(dialect, command, || true, answer.clone()) {
+                return (said, Some(outcome));
+            }
+        }
+        (said, None)
+    }
+
+    /// Has learned that there is no way to compare but by script.
+    fn old_server() -> Dialect {
+        let habit = Arc::default();
+        let earlier = Dialect::new(Arc::clone(&habit));
+        let answers = [unknown_command(), unknown_command(), Ok(Reply::Int(1))];
+        assert_eq!(play(&earlier, &delete(1, 10), &answers).1, Some(Ok(Reply::Int(1))));
+        // What the node has learned, and not the connection.
+        Dialect::new(habit)
+    }
+
+    #[test]
+    fn whatever_a_probe_is_answered_there_is_an_end() {
+        let forbidden = error("NOPERM", "no right to run 'evalsha'");
+        let nonsense = [
+            Ok(Reply::Nil),
+            Ok(Reply::Int(7)),
+            error("ERR", "never heard of it"),
+            broken(),
+            forbidden.clone(),
+        ];
+        for answer in nonsense {
+            let answers = [forbidden.clone(), answer.clone(), Ok(Reply::Int(1))];
+            let (said, outcome) = play(&old_server(), &extend(1, 10), &answers);
+            assert_eq!(
+                (said, outcome),
+                (vec!["EVALSHA".to_owned(), "DELIFEQ".to_owned()], Some(forbidden.clone())),
+                "{answer:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_server_that_refuses_everything_is_asked_for_everything_once() {
+        let dialect = Dialect::new(Arc::default());
+        let (said, outcome) = play(&dialect, &delete(1, 10), &vec![unknown_command(); 10]);
+        assert_eq!(
+            (said, outcome),
+            (["DELIFEQ", "DELEX", "EVALSHA"].map(str::to_owned).to_vec(), Some(unknown_command()))
+        );
+        let (said, outcome) =
+            play(&Dialect::new(Arc::default()), &extend(1, 10), &vec![unknown_command(); 10]);
+        assert_eq!(
+            (said, outcome),
+            (["DELIFEQ", "EVALSHA"].map(str::to_owned).to_vec(), Some(unknown_command()))
+        );
+    }
+
+    #[test]
+    fn what_broke_is_not_said_again() {
+        let (said, outcome) =
+            play(&Dialect::new(Arc::default()), &delete(1, 10), &[broken(), Ok(Reply::Int(1))]);
+        assert_eq!((said.len(), outcome), (1, Some(broken())));
     }
 }
