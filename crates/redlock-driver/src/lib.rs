@@ -1,4 +1,4 @@
-//! The runtime-independent half of redlock: one drive loop, and the handles that users hold.
+//! The runtime-independent half of redlock: what drives a lease, and the handles that users hold.
 //!
 //! You want this crate directly only to bring a runtime of your own; otherwise use `redlock-tokio` or a
 //! sibling, which are this crate plus a [`Runtime`].
@@ -6,10 +6,9 @@
 //! ```text
 //!  Manager ── Lock ── Lease            what the user holds
 //!     │                 │ requests
-//!     │              Cell              one machine, shared by handle and task
-//!     │                 │
-//!     │              drive             one task per lease: machine → nodes → machine
-//!     │                 │ Transport
+//!     │              Cell ── drive     one machine, fed by the handle, by nodes that answer, and by
+//!     │                 │              one task per lease, which keeps the time
+//!     │                 │ commands, answers
 //!   Node ───────────────┘              a URL, a client, sentinels, a connection, a server in memory
 //! ```
 //!

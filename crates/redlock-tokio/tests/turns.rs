@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use redlock_tokio::{Config, ConfigError, Error, Manager, MemoryServer, NotAcquiredReason, Tokio};
-use tokio::task::JoinSet;
+use redlock_tokio::{Config, ConfigError, Error, Lease, Manager, MemoryServer, NotAcquiredReason, Tokio};
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
 
 fn ms(millis: u64) -> Duration {
@@ -15,6 +15,12 @@ fn manager(config: Config) -> Result<(MemoryServer, Manager), ConfigError> {
     let server = MemoryServer::new(Tokio::default());
     let manager = Manager::single(&server, config)?;
     Ok((server, manager))
+}
+
+/// Somebody who asks for a minute.
+fn wait_in_line(manager: &Manager) -> JoinHandle<Result<Lease, Error>> {
+    let lock = manager.lock("r");
+    tokio::spawn(async move { lock.acquire_within(ms(60_000)).await })
 }
 
 #[tokio::test(start_paused = true)]
@@ -68,15 +74,9 @@ async fn whoever_waits_too_long_gets_the_answer_of_the_nodes() {
 async fn whoever_gives_up_holds_up_nobody() {
     let (_server, manager) = manager(Config::default()).unwrap();
     let lease = manager.lock("r").acquire().await.unwrap();
-    let waits = tokio::spawn({
-        let lock = manager.lock("r");
-        async move { lock.acquire_within(ms(60_000)).await }
-    });
+    let waits = wait_in_line(&manager);
     sleep(ms(1)).await;
-    let last = tokio::spawn({
-        let lock = manager.lock("r");
-        async move { lock.acquire_within(ms(60_000)).await }
-    });
+    let last = wait_in_line(&manager);
     sleep(ms(1)).await;
     waits.abort();
     sleep(ms(1)).await;
@@ -116,10 +116,7 @@ async fn a_lease_that_is_lost_is_no_obstacle() {
 async fn closing_ends_the_wait() {
     let (_server, manager) = manager(Config::default()).unwrap();
     let _lease = manager.lock("r").acquire().await.unwrap();
-    let waits = tokio::spawn({
-        let lock = manager.lock("r");
-        async move { lock.acquire_within(ms(60_000)).await }
-    });
+    let waits = wait_in_line(&manager);
     sleep(ms(1)).await;
     manager.close().await;
     let ended = timeout(ms(10), waits).await.expect("at once").unwrap();
