@@ -6,8 +6,8 @@
 //! ```text
 //!  Manager ── Lock ── Lease            what the user holds
 //!     │                 │ requests
-//!     │              Cell ── drive     one machine, fed by the handle, by nodes that answer, and by
-//!     │                 │              one task per lease, which keeps the time
+//!     │              Cell ── Timekeeper   one machine, fed by the handle, by nodes that answer, and by
+//!     │                 │              one task for all leases, which keeps the time
 //!     │                 │ commands, answers
 //!   Node ───────────────┘              a URL, a client, sentinels, a connection, a server in memory
 //! ```
@@ -30,13 +30,15 @@
 mod aio;
 mod cell;
 mod clock;
+mod common;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod courtesy;
-mod drive;
+mod errands;
 mod guarded_memory;
 mod hints;
 mod lease;
+mod leases;
 mod lock;
 mod lost;
 mod manager;
@@ -51,7 +53,7 @@ mod sentinel;
 #[cfg(feature = "smol-io")]
 pub mod smol_io;
 mod stats;
-mod tasks;
+mod timekeeper;
 pub mod topology;
 mod trace;
 mod transport;

@@ -28,7 +28,7 @@ pub struct Lost<R> {
 
 impl<R: Runtime> Lost<R> {
     pub(crate) fn new(cell: &Arc<Cell<R>>) -> Self {
-        Self { signal: Some(cell.lost()), cell: Arc::clone(cell) }
+        Self { signal: cell.lost(), cell: Arc::clone(cell) }
     }
 }
 

@@ -10,12 +10,12 @@ use futures_util::future::{Either, select};
 use redlock_core::{Cause, CauseKind, Config, ConfigError, Error, Instant, LeaseMachine, LeaseSpec, Token};
 
 use crate::cell::Cell;
+use crate::common::Common;
 use crate::courtesy::{Courtesy, Rest, Wait};
-use crate::drive::drive;
 use crate::hints::{Hints, MANAGER_LEN, Presence};
+use crate::leases::Leases;
 use crate::redis::timing;
 use crate::stats::Counters;
-use crate::tasks::Tasks;
 use crate::topology::{NodeFacts, TopologyReport};
 use crate::turns::{Asking, Turns};
 use crate::{IntoNode, Lease, Lock, Node, Runtime, Stats};
@@ -30,16 +30,13 @@ pub struct Manager<R> {
 }
 
 struct Inner<R> {
-    runtime: R,
+    common: Arc<Common<R>>,
     /// The beginning of its tokens, once one was needed.
     id: OnceLock<[u8; MANAGER_LEN]>,
-    nodes: Arc<[Node]>,
     names: Arc<[Arc<str>]>,
     config: Config,
-    tasks: Arc<Tasks<R>>,
     turns: Arc<Turns>,
     courtesy: Arc<Courtesy>,
-    counters: Arc<Counters>,
 }
 
 impl<R: Runtime + Default> Manager<R> {
@@ -107,10 +104,10 @@ impl<R: Runtime> Manager<R> {
             Some(guard) => nodes.iter().map(|node| node.guarded(guard)).collect::<Result<_, _>>()?,
         };
         let names = nodes.iter().map(|node| Arc::clone(node.name())).collect();
-        let tasks = Arc::new(Tasks::new());
-        let (turns, courtesy, counters) = (Arc::default(), Arc::default(), Arc::default());
-        let inner =
-            Inner { runtime, id: OnceLock::new(), nodes, names, config, tasks, turns, courtesy, counters };
+        let (leases, counters) = (Leases::new(), Counters::default());
+        let common = Arc::new(Common { runtime, nodes, leases, counters });
+        let (turns, courtesy) = (Arc::default(), Arc::default());
+        let inner = Inner { common, id: OnceLock::new(), names, config, turns, courtesy };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -129,7 +126,7 @@ impl<R: Runtime> Manager<R> {
     /// What was done so far, in numbers.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.inner.counters.snapshot(self.inner.tasks.count())
+        self.inner.common.counters.snapshot(self.inner.common.leases.count())
     }
 
     /// Asks every node about itself, and says what is wrong or risky: a node that cannot be reached, a
@@ -143,10 +140,10 @@ impl<R: Runtime> Manager<R> {
     /// # Errors
     /// [`Error::NoRuntime`] where no runtime is running.
     pub async fn verify(&self, limit: Duration) -> Result<TopologyReport, Error> {
-        let runtime = &self.inner.runtime;
+        let runtime = &self.inner.common.runtime;
         let deadline = runtime.now().saturating_add(limit);
-        let mut asked = Vec::with_capacity(self.inner.nodes.len());
-        for node in self.inner.nodes.iter() {
+        let mut asked = Vec::with_capacity(self.inner.common.nodes.len());
+        for node in self.inner.common.nodes.iter() {
             let clock = runtime.clone();
             let survey = node.survey(Arc::new(move || clock.now()));
             let (sender, answer) = oneshot::channel();
@@ -179,19 +176,19 @@ impl<R: Runtime> Manager<R> {
     /// Dropping the future does not stop the closing.
     pub async fn close(&self) {
         let inner = Arc::clone(&self.inner);
-        let idle = inner.tasks.close();
+        let idle = inner.common.leases.close();
         self.inner.turns.close();
         let (sender, closed) = oneshot::channel();
         let finish = async move {
-            let deadline = inner.runtime.now().saturating_add(inner.config.operation_timeout());
-            let timeout = pin!(inner.runtime.sleep_until(deadline));
+            let deadline = inner.common.runtime.now().saturating_add(inner.config.operation_timeout());
+            let timeout = pin!(inner.common.runtime.sleep_until(deadline));
             match select(idle, timeout).await {
                 Either::Left(_) | Either::Right(_) => inner.stop(),
             }
             // The caller may have stopped waiting.
             let _ = sender.send(());
         };
-        if self.inner.runtime.spawn(finish).is_err() {
+        if self.inner.common.runtime.spawn(finish).is_err() {
             return self.inner.stop();
         }
         // It ends without an answer only if its runtime does, and then there is nothing left to close.
@@ -203,38 +200,28 @@ impl<R: Runtime> Manager<R> {
     }
 
     pub(crate) fn is_cluster(&self) -> bool {
-        self.inner.nodes.iter().any(Node::is_cluster)
+        self.inner.common.nodes.iter().any(Node::is_cluster)
     }
 
-    /// Waits for the turn within this process, starts the task of a lease, asks for the lease and waits for
-    /// the answer.
+    /// Waits for the turn within this process, asks for the lease and waits for the answer.
     pub(crate) async fn acquire(&self, spec: LeaseSpec, asking: Asking) -> Result<Lease<R>, Error> {
         let inner = &self.inner;
-        let begun = inner.runtime.now();
+        let begun = inner.common.runtime.now();
         let config = spec.config().clone();
-        let (turn, waited) = inner.turns.await_turn(&inner.runtime, spec.resource(), asking, &config).await?;
+        let (turn, waited) = inner.turns.await_turn(&inner.common.runtime, spec.resource(), asking, &config).await?;
         let (base, seed) = random(inner.id()?)?;
         let (hints, rested) = self.let_others_in(turn.is_some(), begun, asking, &spec, base).await?;
         let waited = waited.saturating_add(rested);
         let presence =
             Presence::new(Arc::clone(&inner.courtesy), hints.as_deref().map_or(Wait::None, Hints::wait));
         let machine = LeaseMachine::new(spec, base, seed);
-        let (counters, nodes) = (Arc::clone(&inner.counters), Arc::clone(&inner.nodes));
-        let cell = Arc::new(Cell::new(inner.runtime.clone(), machine, counters, nodes, turn, presence));
-        let task = inner.tasks.enter(&cell).ok_or(Error::Closed)?;
-        let driven = drive(Arc::clone(&cell), hints);
+        let common = Arc::clone(&inner.common);
+        let timekeeper = common.leases.timekeeper(&common.runtime);
+        let cell = Arc::new(Cell::new(common, timekeeper, machine, turn, presence, hints));
+        inner.common.leases.enter(&cell)?;
         // From here on dropping this future drops the lease, which takes back what was asked for.
         let lease = Lease::new(Arc::clone(&cell));
-        let ending = cell.acquire(asking.patience(&config, begun, waited))?;
-        let run = async move {
-            driven.await;
-            drop(task);
-        };
-        // What can be sent from here is, before the task is there. Without a runtime there will be none, and
-        // what was sent is taken back.
-        cell.act();
-        inner.runtime.spawn(run).map_err(|_| Error::NoRuntime)?;
-        match ending.await {
+        match cell.acquire(asking.patience(&config, begun, waited))?.await {
             Ok(Ok(())) => Ok(lease),
             Ok(Err(error)) => Err(error),
             Err(oneshot::Canceled) => Err(Error::NoRuntime),
@@ -253,14 +240,14 @@ impl<R: Runtime> Manager<R> {
         spec: &LeaseSpec,
         token: Token,
     ) -> Result<(Option<Box<Hints<R>>>, Duration), Error> {
-        let Inner { runtime, courtesy, .. } = &*self.inner;
+        let (runtime, courtesy) = (&self.inner.common.runtime, &self.inner.courtesy);
         let (config, now) = (spec.config(), runtime.now());
         // Whatever is seen or not, nobody rests for longer than the pause between two attempts can be.
         let longest = config.retry_delay().saturating_mul(3) / 2;
         let end = begun.saturating_add(asking.longest_wait(config)).min(now.saturating_add(longest));
         let rest = courtesy.before(spec.resource(), now, config.retry_delay());
         let Some(rest) = rest.filter(|_| in_turn && now < end) else { return Ok((None, Duration::ZERO)) };
-        let hints = Hints::new(runtime.clone(), Arc::clone(&self.inner.nodes), spec, token);
+        let hints = Hints::new(runtime.clone(), Arc::clone(&self.inner.common.nodes), spec, token);
         let mut hints = Box::new(hints);
         let (mut sender, rested) = oneshot::channel();
         let clock = runtime.clone();
@@ -295,8 +282,8 @@ impl<R: Runtime> Inner<R> {
     }
 
     fn stop(&self) {
-        self.tasks.stop();
-        for node in self.nodes.iter() {
+        self.common.leases.stop();
+        for node in self.common.nodes.iter() {
             node.close();
         }
     }

@@ -11,7 +11,7 @@ use thiserror::Error;
 ///
 /// A value of this type is a cheap handle: it is cloned freely, and all clones share one epoch.
 ///
-/// The three methods must agree with each other: a sleep until `t` ends when `now()` has reached `t`,
+/// The first three methods must agree with each other: a sleep until `t` ends when `now()` has reached `t`,
 /// give or take the timer's grain, early or late. Nothing breaks when it is early (the driver looks at
 /// the clock again) or late (a lease ends on the clock, not on the timer).
 pub trait Runtime: Clone + Send + Sync + 'static {
@@ -30,6 +30,15 @@ pub trait Runtime: Clone + Send + Sync + 'static {
     /// # Errors
     /// [`NotRunning`] when there is no runtime here that could run it.
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<(), NotRunning>;
+
+    /// Tells the runtime on which [`spawn`](Self::spawn) would run a task from here, apart from others that a
+    /// process may have at the same time. `None` if it cannot be told, or if there is none.
+    ///
+    /// Leases of one manager that are asked for on the same runtime share the task that keeps their time. The
+    /// provided method does not tell, so each has one of its own: that works, and costs more.
+    fn here(&self) -> Option<impl PartialEq + Send + Sync + 'static> {
+        None::<()>
+    }
 }
 
 /// No runtime is running where a task was to be spawned.

@@ -29,6 +29,11 @@ impl Runtime for Smol {
         smol::spawn(contained(task)).detach();
         Ok(())
     }
+
+    fn here(&self) -> Option<impl PartialEq + Send + Sync + 'static> {
+        // There is one, everywhere.
+        Some(())
+    }
 }
 
 impl Connect for Smol {

@@ -39,6 +39,10 @@ impl Runtime for Tokio {
         // Not `tokio::spawn`, which panics where no runtime is. The task is detached by dropping its handle.
         Handle::try_current().map(|handle| drop(handle.spawn(task))).map_err(|_| NotRunning)
     }
+
+    fn here(&self) -> Option<impl PartialEq + Send + Sync + 'static> {
+        Handle::try_current().map(|handle| handle.id()).ok()
+    }
 }
 
 impl Connect for Tokio {

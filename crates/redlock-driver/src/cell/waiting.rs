@@ -4,7 +4,7 @@ use futures_channel::oneshot;
 use redlock_core::{Error, Event, FencingToken, LockLost, LossReason, ReleaseOutcome};
 
 /// Who waits for which terminal event.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Waiting {
     pub(super) acquire: Option<oneshot::Sender<Result<(), Error>>>,
     pub(super) extend: Option<oneshot::Sender<Result<(), Error>>>,

@@ -1,0 +1,301 @@
+//! The task that keeps the time of all leases of a manager on one runtime.
+
+use std::any::Any;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use redlock_core::Instant;
+
+use crate::cell::Cell;
+use crate::{NotRunning, Runtime, errands};
+
+/// Rings for each lease when its machine wants to be told the time, and has errands run for those that need
+/// them.
+///
+/// If its runtime stops, nobody can renew or release the leases any more, so they end with it.
+pub(crate) struct Timekeeper<R> {
+    runtime: R,
+    /// Tells the runtime from others, if it can be told.
+    here: Option<Box<dyn Any + Send + Sync>>,
+    state: Mutex<State<R>>,
+}
+
+/// A lease's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place(usize);
+
+struct State<R> {
+    seats: Vec<Seat<R>>,
+    free: Vec<Place>,
+    /// The next one first. Those that were put forward or belong to a lease that is over stay until they are
+    /// due, or too many.
+    alarms: BinaryHeap<Reverse<(Instant, Place)>>,
+    /// Leases with errands to run.
+    calls: Vec<Arc<Cell<R>>>,
+    /// The task is there.
+    started: bool,
+    /// When it looks at the latest.
+    next_look: Instant,
+    /// To be woken before that.
+    waker: Option<Waker>,
+    /// There is something to see.
+    called: bool,
+    dismissed: bool,
+}
+
+struct Seat<R> {
+    cell: Option<Arc<Cell<R>>>,
+    alarm: Option<Instant>,
+}
+
+impl<R: Runtime> Timekeeper<R> {
+    pub(crate) fn new(runtime: R, here: Option<Box<dyn Any + Send + Sync>>) -> Self {
+        let state = State {
+            seats: Vec::new(),
+            free: Vec::new(),
+            alarms: BinaryHeap::new(),
+            calls: Vec::new(),
+            started: false,
+            next_look: Instant::EPOCH,
+            waker: None,
+            called: false,
+            dismissed: false,
+        };
+        Self { runtime, here, state: Mutex::new(state) }
+    }
+
+    /// Whether this is the runtime that it runs on.
+    pub(crate) fn is_of<T: PartialEq + 'static>(&self, here: &T) -> bool {
+        self.here.as_deref().and_then(<dyn Any + Send + Sync>::downcast_ref::<T>) == Some(here)
+    }
+
+    /// Takes a lease in. False if the task has to be [started](Self::start) for it.
+    pub(crate) fn enter(&self, cell: &Arc<Cell<R>>) -> bool {
+        let mut state = self.lock();
+        let seat = Seat { cell: Some(Arc::clone(cell)), alarm: None };
+        let place = match state.free.pop() {
+            Some(place) => place,
+            None => Place(state.seats.len()),
+        };
+        match state.seats.get_mut(place.0) {
+            Some(free) => *free = seat,
+            None => state.seats.push(seat),
+        }
+        cell.has_place(place);
+        std::mem::replace(&mut state.started, true)
+    }
+
+    /// Starts the task. If that is not possible all leases end.
+    pub(crate) fn start(self: &Arc<Self>) -> Result<(), NotRunning> {
+        // Made before the task runs: a runtime that stops may drop it unpolled.
+        let duty = Duty(Some(Arc::clone(self)));
+        self.runtime.spawn(keep_time(duty))
+    }
+
+    /// Rings for this lease at this time at the latest, and not at what was said before.
+    pub(crate) fn set(&self, place: Place, at: Instant) {
+        let mut state = self.lock();
+        let Some(seat) = state.seats.get_mut(place.0) else { return };
+        seat.alarm = Some(at);
+        state.alarms.push(Reverse((at, place)));
+        state.clear_away();
+        if at < state.next_look {
+            state.next_look = at;
+            call(state);
+        }
+    }
+
+    /// Has the errands of a lease run.
+    pub(crate) fn has_errands(&self, cell: &Arc<Cell<R>>) {
+        if self.runtime.here().is_some_and(|here| self.is_of(&here)) {
+            return errands::start(&self.runtime, cell);
+        }
+        let mut state = self.lock();
+        state.calls.push(Arc::clone(cell));
+        call(state);
+    }
+
+    /// A lease is over.
+    pub(crate) fn leave(&self, place: Place) {
+        let mut state = self.lock();
+        let cell = state.seats.get_mut(place.0).and_then(|seat| {
+            seat.alarm = None;
+            seat.cell.take()
+        });
+        if cell.is_some() {
+            state.free.push(place);
+        }
+        if state.is_empty() && state.dismissed {
+            call(state);
+        } else {
+            drop(state);
+        }
+        // Under no lock.
+        drop(cell);
+    }
+
+    /// The task ends as soon as no lease is left.
+    pub(crate) fn dismiss(&self) {
+        let mut state = self.lock();
+        state.dismissed = true;
+        call(state);
+    }
+
+    /// All leases.
+    pub(crate) fn leases(&self) -> Vec<Arc<Cell<R>>> {
+        self.lock().leases()
+    }
+
+    /// A look by the task, which has set its timer for `armed`.
+    fn look(&self, armed: Option<Instant>, seen: &mut Seen<R>) {
+        let now = self.runtime.now();
+        let mut state = self.lock();
+        let State { alarms, seats, calls, .. } = &mut *state;
+        while seen.due.len() < AT_ONCE
+            && let Some(Reverse((at, place))) = alarms.peek().copied()
+            && at <= now
+        {
+            alarms.pop();
+            if let Some(seat) = seats.get_mut(place.0)
+                && seat.alarm == Some(at)
+            {
+                seat.alarm = None;
+                seen.due.extend(seat.cell.clone());
+            }
+        }
+        seen.calls.append(calls);
+        let next = alarms.peek().map(|Reverse((at, _))| *at);
+        seen.more = next.is_some_and(|next| next <= now);
+        state.called = seen.more;
+        // Without any lease the task lingers until its timer ends, for those that come soon.
+        seen.over = state.is_empty() && (armed.is_none() || state.dismissed);
+        state.started = !seen.over;
+        let latest = now.saturating_add(LONGEST_SLEEP);
+        state.next_look = next.into_iter().chain(armed).fold(latest, Instant::min);
+        seen.next_look = state.next_look;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<R>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the task sees.
+struct Seen<R> {
+    due: Vec<Arc<Cell<R>>>,
+    calls: Vec<Arc<Cell<R>>>,
+    next_look: Instant,
+    /// More is due.
+    more: bool,
+    /// Nothing is left to do.
+    over: bool,
+}
+
+impl<R> State<R> {
+    fn leases(&self) -> Vec<Arc<Cell<R>>> {
+        self.seats.iter().filter_map(|seat| seat.cell.clone()).collect()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.seats.len() == self.free.len()
+    }
+
+    /// Drops alarms that are no longer wanted, once they are most of them.
+    fn clear_away(&mut self) {
+        let leases = self.seats.len() - self.free.len();
+        if self.alarms.len() > 2 * leases + 64 {
+            let seats = &self.seats;
+            self.alarms.retain(|Reverse((at, place))| {
+                seats.get(place.0).is_some_and(|seat| seat.alarm == Some(*at))
+            });
+        }
+    }
+}
+
+/// Has the task look.
+fn call<R>(mut state: MutexGuard<'_, State<R>>) {
+    state.called = true;
+    let waker = state.waker.take();
+    drop(state);
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}
+
+async fn keep_time<R: Runtime>(mut duty: Duty<R>) {
+    let Some(timekeeper) = duty.0.clone() else { return };
+    let (due, calls) = (Vec::new(), Vec::new());
+    let mut seen = Seen { due, calls, next_look: Instant::EPOCH, more: false, over: false };
+    let mut timer = pin!(None);
+    let mut armed = None;
+    loop {
+        timekeeper.look(armed, &mut seen);
+        if seen.over {
+            duty.0 = None;
+            return;
+        }
+        for cell in seen.due.drain(..) {
+            cell.ring();
+        }
+        for cell in seen.calls.drain(..) {
+            errands::start(&timekeeper.runtime, &cell);
+        }
+        if armed.is_none_or(|armed| seen.next_look < armed) {
+            timer.set(Some(timekeeper.runtime.sleep_until(seen.next_look)));
+            armed = Some(seen.next_look);
+        }
+        let rang = poll_fn(|context| {
+            if std::mem::take(&mut seen.more) {
+                // Others on this runtime have a turn first.
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            let mut state = timekeeper.lock();
+            if state.called {
+                return Poll::Ready(false);
+            }
+            state.waker = Some(context.waker().clone());
+            drop(state);
+            match timer.as_mut().as_pin_mut() {
+                Some(timer) => timer.poll(context).map(|()| true),
+                None => Poll::Ready(true),
+            }
+        })
+        .await;
+        if rang {
+            timer.set(None);
+            armed = None;
+        }
+    }
+}
+
+/// Ends all leases when the task is dropped midway, as its runtime does when it stops.
+struct Duty<R: Runtime>(Option<Arc<Timekeeper<R>>>);
+
+impl<R: Runtime> Drop for Duty<R> {
+    fn drop(&mut self) {
+        let Some(timekeeper) = self.0.take() else { return };
+        let cells = {
+            let mut state = timekeeper.lock();
+            // For leases that come later there may be a runtime again.
+            state.started = false;
+            state.leases()
+        };
+        for cell in cells {
+            cell.orphan();
+        }
+    }
+}
+
+/// No sleep is longer than this. A timer may stand still while the machine is suspended and the clock
+/// does not; then the loss of a lease is noticed at most this long after waking up. Who asks the lease
+/// itself gets the right answer at once.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// So many leases are rung for in one go at most, before others on the runtime have a chance to run.
+const AT_ONCE: usize = 32;
