@@ -208,7 +208,8 @@ impl<R: Runtime> Manager<R> {
         let inner = &self.inner;
         let begun = inner.common.runtime.now();
         let config = spec.config().clone();
-        let (turn, waited) = inner.turns.await_turn(&inner.common.runtime, spec.resource(), asking, &config).await?;
+        let (turn, waited) =
+            inner.turns.await_turn(&inner.common.runtime, spec.resource(), asking, &config).await?;
         let (base, seed) = random(inner.id()?)?;
         let (hints, rested) = self.let_others_in(turn.is_some(), begun, asking, &spec, base).await?;
         let waited = waited.saturating_add(rested);

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::vec;
 
 use futures_channel::oneshot;
 use redis::{RedisResult, Value};
@@ -12,7 +13,8 @@ use redlock_core::{Command, Fault, Token};
 
 use super::phrasing::Phrasing;
 use super::state::is_delete;
-use super::{Connection, backlog, wire};
+use super::wire::Answer;
+use super::{Connection, backlog};
 use crate::recipient::Recipient;
 
 /// First in, first out. What is ready while nothing is under way goes out at once; what becomes ready while
@@ -64,7 +66,7 @@ impl Entry {
 /// Whom to tell.
 pub(crate) enum To {
     /// Somebody who draws the consequences for the connection too.
-    Caller(oneshot::Sender<wire::Answer>),
+    Caller(oneshot::Sender<Answer>),
     /// Somebody who wants the answer only.
     Recipient(Arc<dyn Recipient>),
     Nobody,
@@ -84,12 +86,34 @@ pub(crate) struct Writing {
     waker: Option<Waker>,
 }
 
-/// What came of a batch.
+/// What came of a batch, as far as nobody has been told.
 pub(crate) struct Outcome {
-    pub(crate) entries: Vec<Entry>,
-    pub(crate) result: RedisResult<Vec<Value>>,
+    entries: vec::IntoIter<Entry>,
+    values: RedisResult<vec::IntoIter<Value>>,
     /// It ended before it was even waited for.
-    pub(crate) at_once: bool,
+    at_once: bool,
+}
+
+impl Outcome {
+    fn new(entries: Vec<Entry>, result: RedisResult<Vec<Value>>, at_once: bool) -> Self {
+        Self { entries: entries.into_iter(), values: result.map(Vec::into_iter), at_once }
+    }
+
+    /// How many are left.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// What came of the next command.
+    pub(crate) fn next(&mut self) -> Option<(Entry, Answer)> {
+        let entry = self.entries.next()?;
+        Some((entry, Answer::of(self.values.as_mut().map(Iterator::next), self.at_once)))
+    }
+
+    /// Whether there is a delete of the token among those that are left.
+    pub(crate) fn deletes(&self, token: Token) -> bool {
+        self.entries.as_slice().iter().any(|entry| entry.deletes(token))
+    }
 }
 
 impl Line {
@@ -143,7 +167,7 @@ impl Line {
         let Batch { entries, mut call } = batch?;
         let waker = self.waker.as_ref().unwrap_or(Waker::noop());
         match call.as_mut().poll(&mut Context::from_waker(waker)) {
-            Poll::Ready(result) => Some(Outcome { entries, result, at_once: false }),
+            Poll::Ready(result) => Some(Outcome::new(entries, result, false)),
             Poll::Pending => {
                 self.under_way.push_back(Batch { entries, call });
                 None
@@ -162,7 +186,7 @@ impl Line {
         };
         let (at, result) = self.under_way.iter_mut().enumerate().find_map(poll)?;
         let Batch { entries, .. } = self.under_way.remove(at)?;
-        Some(Outcome { entries, result, at_once: false })
+        Some(Outcome::new(entries, result, false))
     }
 
     /// Whether anything waits, and may be written now.
@@ -243,7 +267,7 @@ impl Writing {
         };
         let waker = waker.as_ref().unwrap_or(Waker::noop());
         match call.as_mut().poll(&mut Context::from_waker(waker)) {
-            Poll::Ready(result) => Err(Outcome { entries, result, at_once: true }),
+            Poll::Ready(result) => Err(Outcome::new(entries, result, true)),
             Poll::Pending => Ok(Batch { entries, call }),
         }
     }
@@ -297,8 +321,8 @@ mod tests {
         // The task is woken for it and finds nothing; it will not be woken again.
         assert!(line.poll(&mut Context::from_waker(Waker::noop())).is_none());
         let outcome = line.written(Some(batch)).unwrap();
-        assert_eq!((outcome.result, outcome.entries.len()), (Ok(vec![Value::Okay]), 1));
-        assert!(!outcome.at_once);
+        assert!(outcome.len() == 1 && !outcome.at_once);
+        assert_eq!(outcome.values.unwrap().as_slice(), [Value::Okay]);
     }
 
     #[test]

@@ -129,7 +129,9 @@ impl<C: Connection> Wire<C> {
             let mut line = lock(&self.line);
             (line.written(batch), self.cut.get().cloned())
         };
-        self.conclude(outcome.or(answered));
+        if let Some(mut outcome) = outcome.or(answered) {
+            self.conclude(&mut outcome, usize::MAX);
+        }
         if let Some(cause) = cut {
             // It was cut meanwhile.
             self.end(cause, Damage::None);
@@ -212,18 +214,23 @@ impl<C: Connection> Wire<C> {
         }
     }
 
-    /// A look by the task that takes the answers in. True if something waits to be written.
-    pub(super) fn poll(self: &Arc<Self>, cx: &mut Context<'_>) -> bool {
+    /// A look by the task that takes the answers in. It tells some of them, and leaves the others for the next
+    /// look. True if something waits to be written.
+    pub(super) fn poll(self: &Arc<Self>, left: &mut Option<Outcome>, cx: &mut Context<'_>) -> bool {
+        let mut told = 0;
         loop {
-            let (outcome, work) = {
+            let (next, work) = {
                 let mut line = lock(&self.line);
-                let outcome = line.poll(cx);
-                (outcome, line.has_work())
+                (left.take().or_else(|| line.poll(cx)), line.has_work())
             };
-            if outcome.is_none() {
+            let Some(mut outcome) = next else { return work };
+            let before = outcome.len();
+            self.conclude(&mut outcome, TOLD_AT_ONCE.saturating_sub(told));
+            told += before - outcome.len();
+            if outcome.len() > 0 {
+                *left = Some(outcome);
                 return work;
             }
-            self.conclude(outcome);
         }
     }
 
@@ -233,16 +240,12 @@ impl<C: Connection> Wire<C> {
         self.write(writing);
     }
 
-    /// Tells everybody what came of a batch. What was refused is said in another way.
-    fn conclude(self: &Arc<Self>, outcome: Option<Outcome>) {
-        let Some(Outcome { entries, result, at_once }) = outcome else { return };
-        let mut values = result.map(Vec::into_iter);
-        let mut ended = Vec::with_capacity(entries.len());
+    /// Tells the next so many what came of their commands. What was refused is said in another way.
+    pub(super) fn conclude(self: &Arc<Self>, outcome: &mut Outcome, most: usize) {
+        let mut ended = Vec::with_capacity(outcome.len().min(most));
         let mut again = Vec::new();
-        let mut entries = entries.into_iter();
-        while let Some(mut entry) = entries.next() {
-            let value = values.as_mut().map(Iterator::next);
-            let Answer { reply, damage, unsent } = Answer::of(value, at_once);
+        for _ in 0..most {
+            let Some((mut entry, Answer { reply, damage, unsent })) = outcome.next() else { break };
             if reply.is_ok() && !self.has_answered() {
                 self.answered.store(true, Ordering::Relaxed);
             }
@@ -250,9 +253,7 @@ impl<C: Connection> Wire<C> {
             // Not an acquire that a delete has followed: that delete would then come first.
             let wanted = || {
                 let token = command.intent.token();
-                let deleted = |entry: &Entry| entry.deletes(token);
-                !command.intent.acquires()
-                    || !(entries.as_slice().iter().any(deleted) || lock(&self.line).deleting(token))
+                !command.intent.acquires() || !(outcome.deletes(token) || lock(&self.line).deleting(token))
             };
             match phrasing.hear(&self.dialect, command, wanted, reply) {
                 Some(reply) => ended.push((entry, Answer { reply, damage, unsent })),
@@ -385,6 +386,10 @@ impl<C: Connection> Drop for Ticket<C> {
         self.wire.forget(self.number);
     }
 }
+
+/// So many answers are told at once at most, before those who got them have a chance to run: what they say next
+/// is written while others are told, so that client and server work at the same time and not by turns.
+const TOLD_AT_ONCE: usize = 16;
 
 #[cfg(test)]
 mod tests;
