@@ -12,18 +12,22 @@ use crate::NotRunning;
 /// Starts the task. It ends with the wire; if its runtime stops before that, the wire is cut.
 pub(super) fn start<R: Connect>(runtime: &R, wire: &Arc<Wire<R::Connection>>) -> Result<(), NotRunning> {
     // Made before the task runs: a runtime that stops may drop it unpolled.
-    let mut pump = Pump { wire: Arc::downgrade(wire), left: None };
+    let mut pump = Pump::of(wire);
     runtime.spawn(async move { pump.run().await })
 }
 
-struct Pump<C: Connection> {
+pub(super) struct Pump<C: Connection> {
     wire: Weak<Wire<C>>,
     /// Answers that are yet to be told.
     left: Option<Outcome>,
 }
 
 impl<C: Connection> Pump<C> {
-    async fn run(&mut self) {
+    pub(super) fn of(wire: &Arc<Wire<C>>) -> Self {
+        Self { wire: Arc::downgrade(wire), left: None }
+    }
+
+    pub(super) async fn run(&mut self) {
         let mut gathered = false;
         poll_fn(|cx| {
             let Some(wire) = self.wire.upgrade() else { return Poll::Ready(()) };

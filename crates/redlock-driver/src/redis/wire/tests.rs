@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, Weak};
 
+use futures_util::FutureExt as _;
 use redis::Value;
 use redlock_core::{Cause, CauseKind, Command, CommandId, Fault, Instant, Reply};
 
@@ -114,6 +115,71 @@ async fn what_gathers_meanwhile_goes_together_and_in_order() {
     assert_eq!(heard[1].1, Ok(Reply::Nil));
     assert!(matches!(&heard[2].1, Ok(Reply::Error(error)) if error.code() == "READONLY"), "{heard:?}");
     assert_eq!(heard[4].1, Ok(Reply::Ok), "an error of one is none of the others");
+}
+
+/// Lets each task that can run do so once.
+async fn turn() {
+    let mut polled = false;
+    let yields = |cx: &mut std::task::Context<'_>| {
+        if std::mem::replace(&mut polled, true) {
+            return std::task::Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        std::task::Poll::Pending
+    };
+    std::future::poll_fn(yields).await;
+}
+
+/// Sends so many in one batch behind a first one, and has all answered before anybody is told.
+async fn answered(rig: &Rig, count: u8) {
+    for number in 0..=count {
+        rig.send(u64::from(number), &set(number, 100));
+    }
+    settle().await;
+    assert_eq!(rig.bench.batches(), [1, usize::from(count)]);
+    for call in 0..=count {
+        rig.bench.answer(0, call.into(), Ok(Value::Okay));
+    }
+    assert!(rig.heard().is_empty());
+}
+
+#[tokio::test]
+async fn answers_are_told_a_few_at_a_time_and_what_is_said_meanwhile_is_not_held_up() {
+    // As a task of its own: what blocks on a runtime is polled less often than its tasks.
+    tokio::spawn(tell_some_at_a_time()).await.unwrap();
+}
+
+async fn tell_some_at_a_time() {
+    let rig = Rig::new([]).await;
+    answered(&rig, 50).await;
+    let mut told = 0;
+    while told < 51 {
+        turn().await;
+        let now = rig.heard().len();
+        assert!(now <= super::TOLD_AT_ONCE, "{now} at once");
+        if now > 0 && told == 0 {
+            rig.send(100, &set(100, 100));
+            rig.send(101, &set(101, 100));
+        }
+        told += now;
+        assert!(
+            told < 51 || rig.bench.calls(0).len() == 53,
+            "both are on their way before the last are told"
+        );
+    }
+    assert!(!rig.wire.is_idle());
+}
+
+#[tokio::test]
+async fn a_pump_that_stops_withholds_no_answer_that_has_come() {
+    let rig = Rig::new([]).await;
+    answered(&rig, 50).await;
+    let mut pump = pump::Pump::of(&rig.wire);
+    assert!(pump.run().now_or_never().is_none());
+    assert_eq!(lock(&rig.ears.heard).len(), super::TOLD_AT_ONCE);
+    drop(pump);
+    let heard = rig.heard();
+    assert!(heard.len() == 51 && heard.iter().all(|(_, reply)| *reply == Ok(Reply::Ok)), "{heard:?}");
 }
 
 #[tokio::test]
