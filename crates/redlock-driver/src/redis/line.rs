@@ -127,15 +127,15 @@ impl Line {
         Ok(self.last_number)
     }
 
-    /// Puts commands in once more, which were answered with refusals.
-    pub(crate) fn enter_again(&mut self, entries: impl IntoIterator<Item = Entry>) {
-        self.waiting.extend(entries);
+    /// Puts a command in once more, which was answered with a refusal.
+    pub(crate) fn enter_again(&mut self, entry: Entry) {
+        self.waiting.push_back(entry);
         self.wake();
     }
 
-    /// So many commands are answered.
-    pub(crate) const fn leave(&mut self, count: usize) {
-        self.unanswered = self.unanswered.saturating_sub(count);
+    /// A command is answered.
+    pub(crate) const fn leave(&mut self) {
+        self.unanswered = self.unanswered.saturating_sub(1);
     }
 
     /// What is to be written at once, because nothing is under way. If something is, the task is woken.
@@ -198,14 +198,14 @@ impl Line {
     pub(crate) fn forget(&mut self, number: u64) {
         if let Some(at) = self.waiting.iter().position(|entry| entry.number == number) {
             self.waiting.remove(at);
-            return self.leave(1);
+            return self.leave();
         }
         let mut written = self.under_way.iter_mut().flat_map(|batch| &mut batch.entries);
         if let Some(entry) = written.find(|entry| entry.number == number)
             && !matches!(entry.to, To::Nobody)
         {
             entry.to = To::Nobody;
-            self.leave(1);
+            self.leave();
         }
     }
 

@@ -242,8 +242,6 @@ impl<C: Connection> Wire<C> {
 
     /// Tells the next so many what came of their commands. What was refused is said in another way.
     pub(super) fn conclude(self: &Arc<Self>, outcome: &mut Outcome, most: usize) {
-        let mut ended = Vec::with_capacity(outcome.len().min(most));
-        let mut again = Vec::new();
         for _ in 0..most {
             let Some((mut entry, Answer { reply, damage, unsent })) = outcome.next() else { break };
             if reply.is_ok() && !self.has_answered() {
@@ -255,26 +253,22 @@ impl<C: Connection> Wire<C> {
                 let token = command.intent.token();
                 !command.intent.acquires() || !(outcome.deletes(token) || lock(&self.line).deleting(token))
             };
-            match phrasing.hear(&self.dialect, command, wanted, reply) {
-                Some(reply) => ended.push((entry, Answer { reply, damage, unsent })),
-                None => again.push(entry.said_in_another_way()),
-            }
-        }
-        let cut = {
+            let reply = phrasing.hear(&self.dialect, command, wanted, reply);
             let mut line = lock(&self.line);
-            let answered = ended.iter().filter(|(entry, _)| !matches!(entry.to, To::Nobody)).count();
-            line.leave(answered);
-            if !again.is_empty() {
-                line.enter_again(again);
+            match reply {
+                None => line.enter_again(entry.said_in_another_way()),
+                Some(reply) => {
+                    if !matches!(entry.to, To::Nobody) {
+                        line.leave();
+                    }
+                    drop(line);
+                    self.tell(entry, Answer { reply, damage, unsent });
+                }
             }
-            self.cut.get().cloned()
-        };
-        for (entry, answer) in ended {
-            self.tell(entry, answer);
         }
-        if let Some(cause) = cut {
+        if let Some(cause) = self.cut.get() {
             // It was cut meanwhile, and there is no more saying it in another way.
-            self.end(cause, Damage::None);
+            self.end(cause.clone(), Damage::None);
         }
     }
 
