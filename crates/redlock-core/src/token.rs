@@ -47,15 +47,26 @@ impl Token {
     /// The text that stands in Redis.
     #[must_use]
     pub fn to_hex(&self) -> TokenHex {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let mut text = [0_u8; Self::LEN * 2];
-        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
-            pair[0] = DIGITS[usize::from(byte >> 4)];
-            pair[1] = DIGITS[usize::from(byte & 0x0f)];
+        let (pairs, _) = text.as_chunks_mut();
+        for (pair, byte) in pairs.iter_mut().zip(self.0) {
+            *pair = PAIRS[usize::from(byte)];
         }
         TokenHex(text)
     }
 }
+
+/// Both digits of each byte: the text is made for every command.
+const PAIRS: [[u8; 2]; 256] = {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut pairs = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < pairs.len() {
+        pairs[byte] = [DIGITS[byte >> 4], DIGITS[byte & 0x0f]];
+        byte += 1;
+    }
+    pairs
+};
 
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -158,6 +169,10 @@ mod tests {
         bytes[19] = 0x0F;
         let hex = Token::from_bytes(bytes).to_hex();
         assert_eq!(hex.as_str(), "ab0000000000000000000000000000000000000f");
+        for byte in 0..=u8::MAX {
+            let hex = Token::from_bytes([byte; Token::LEN]).to_hex();
+            assert_eq!(hex.as_str(), alloc::format!("{byte:02x}").repeat(Token::LEN));
+        }
     }
 
     #[test]
