@@ -102,6 +102,10 @@ impl DriftFactor {
     }
 
     fn drift_ms(self, ttl: Ttl) -> u64 {
+        // The usual case, without the long division.
+        if let Some(product) = ttl.as_millis().checked_mul(self.numerator) {
+            return product.div_ceil(self.denominator).saturating_add(GRAIN_MS);
+        }
         let product = u128::from(ttl.as_millis()) * u128::from(self.numerator);
         let ceiling = product.div_ceil(u128::from(self.denominator));
         // The factor is below one, so the ceiling is at most the ttl; the grain cannot overflow then.
