@@ -1,10 +1,11 @@
 //! What one lease is about: which resource, on which nodes, under which settings.
 
 use alloc::sync::Arc;
+use core::time::Duration;
 
-use crate::{Config, ConfigError, Error, FencingUnsupported, quorum};
+use crate::{Config, ConfigError, Error, FencingUnsupported, Instant, Ttl, quorum};
 
-/// The fixed part of a lease. Cheap to clone.
+/// The fixed part of a lease: one pointer, and a clone is one count more.
 ///
 /// ```
 /// use redlock_core::{Config, LeaseSpec};
@@ -18,11 +19,37 @@ use crate::{Config, ConfigError, Error, FencingUnsupported, quorum};
 /// # Ok::<(), redlock_core::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct LeaseSpec {
+pub struct LeaseSpec(Arc<Parts>);
+
+/// What all clones share.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Parts {
     resource: Arc<str>,
     fence: Option<Arc<str>>,
     nodes: Arc<[Arc<str>]>,
     config: Config,
+    derived: Derived,
+}
+
+/// What follows from the settings and is needed at every attempt, worked out once.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Derived {
+    operation_timeout: Duration,
+    /// What drift leaves of the configured ttl.
+    validity: Duration,
+    /// The ttl and its drift.
+    lifetime: Duration,
+}
+
+impl From<&Config> for Derived {
+    fn from(config: &Config) -> Self {
+        let (ttl, drift) = (config.ttl(), config.drift());
+        Self {
+            operation_timeout: config.operation_timeout(),
+            validity: drift.validity(ttl).unwrap_or_default(),
+            lifetime: ttl.as_duration().saturating_add(drift.drift(ttl)),
+        }
+    }
 }
 
 impl LeaseSpec {
@@ -50,7 +77,8 @@ impl LeaseSpec {
                 return Err(ConfigError::DuplicateNode { node: node.as_ref().into() });
             }
         }
-        Ok(Self { resource, fence: None, nodes, config })
+        let derived = Derived::from(&config);
+        Ok(Self(Arc::new(Parts { resource, fence: None, nodes, config, derived })))
     }
 
     /// The same lease with a fencing token taken from the counter at `key` at each acquisition.
@@ -60,47 +88,67 @@ impl LeaseSpec {
     /// that is the resource itself.
     pub fn with_fencing(mut self, key: impl Into<Arc<str>>) -> Result<Self, Error> {
         let key = key.into();
-        if self.nodes.len() > 1 {
-            return Err(FencingUnsupported { nodes: self.nodes.len() }.into());
+        let nodes = self.nodes().len();
+        if nodes > 1 {
+            return Err(FencingUnsupported { nodes }.into());
         }
         if key.is_empty() {
             return Err(ConfigError::Empty { field: "fencing key" }.into());
         }
-        if key == self.resource {
+        if key == *self.resource() {
             return Err(ConfigError::FencingKeyIsResource { key: key.as_ref().into() }.into());
         }
-        self.fence = Some(key);
+        Arc::make_mut(&mut self.0).fence = Some(key);
         Ok(self)
     }
 
     /// The resource: the key that the lock stands under.
     #[must_use]
-    pub const fn resource(&self) -> &Arc<str> {
-        &self.resource
+    pub fn resource(&self) -> &Arc<str> {
+        &self.0.resource
     }
 
     /// The key of the fencing counter, if there is one.
     #[must_use]
-    pub const fn fencing_key(&self) -> Option<&Arc<str>> {
-        self.fence.as_ref()
+    pub fn fencing_key(&self) -> Option<&Arc<str>> {
+        self.0.fence.as_ref()
     }
 
     /// The names of the nodes.
     #[must_use]
-    pub const fn nodes(&self) -> &Arc<[Arc<str>]> {
-        &self.nodes
+    pub fn nodes(&self) -> &Arc<[Arc<str>]> {
+        &self.0.nodes
     }
 
     /// The settings.
     #[must_use]
-    pub const fn config(&self) -> &Config {
-        &self.config
+    pub fn config(&self) -> &Config {
+        &self.0.config
     }
 
     /// How many nodes make a majority.
     #[must_use]
     pub fn quorum(&self) -> usize {
-        quorum(self.nodes.len())
+        quorum(self.0.nodes.len())
+    }
+
+    /// [`Config::operation_timeout`].
+    pub(crate) fn operation_timeout(&self) -> Duration {
+        self.0.derived.operation_timeout
+    }
+
+    /// How long a key with the configured ttl can live at most, by any clock that the drift allows for.
+    pub(crate) fn longest_life(&self) -> Duration {
+        self.0.derived.lifetime
+    }
+
+    /// Until when a key counts whose command went out after `started`.
+    pub(crate) fn valid_until(&self, started: Instant, ttl: Ttl) -> Instant {
+        if ttl == self.0.config.ttl() {
+            started.saturating_add(self.0.derived.validity)
+        } else {
+            self.0.config.drift().valid_until(started, ttl)
+        }
     }
 }
 
@@ -132,6 +180,27 @@ mod tests {
         }
         for count in [1, 3, 5, 7, 255] {
             assert!(LeaseSpec::new("r", nodes(count), Config::default()).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_handle_is_one_pointer_and_changing_one_leaves_its_clones_alone() {
+        assert_eq!(size_of::<LeaseSpec>(), size_of::<usize>());
+        let spec = LeaseSpec::new("r", nodes(1), Config::default()).unwrap();
+        let fenced = spec.clone().with_fencing("f").unwrap();
+        assert_eq!((spec.fencing_key(), fenced.fencing_key().is_some()), (None, true));
+        assert_ne!(spec, fenced);
+    }
+
+    #[test]
+    fn what_is_worked_out_once_is_what_the_settings_say() {
+        let config = Config::builder().ttl(Duration::from_millis(1_234)).drift_factor(0.02).build().unwrap();
+        let spec = LeaseSpec::new("r", nodes(1), config.clone()).unwrap();
+        assert_eq!(spec.operation_timeout(), config.operation_timeout());
+        let drift = config.drift();
+        assert_eq!(spec.longest_life(), config.ttl().as_duration() + drift.drift(config.ttl()));
+        for ttl in [1, 500, 1_234, 9_999].map(|millis| Ttl::from_millis(millis).unwrap()) {
+            assert_eq!(spec.valid_until(Instant::EPOCH, ttl), drift.valid_until(Instant::EPOCH, ttl));
         }
     }
 

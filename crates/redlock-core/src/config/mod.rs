@@ -9,7 +9,7 @@ use core::time::Duration;
 pub use builder::ConfigBuilder;
 pub use error::ConfigError;
 
-use crate::{DriftFactor, Instant, Ttl};
+use crate::{DriftFactor, Ttl};
 
 /// The settings of a lease. A value of this type is always usable: [`ConfigBuilder::build`] is the
 /// only way to make one, and it refuses what cannot work.
@@ -170,10 +170,6 @@ impl Config {
             }
             Some(_) | None => Ok(checked),
         }
-    }
-
-    pub(crate) fn valid_until(&self, started: Instant, ttl: Ttl) -> Instant {
-        self.drift.valid_until(started, ttl)
     }
 }
 

@@ -169,10 +169,9 @@ impl LeaseMachine {
         let Phase::Acquiring(acquiring) = &mut self.phase else { return };
         acquiring.begun = acquiring.begun.saturating_add(1);
         acquiring.stage = Stage::Asking(attempt);
-        let config = self.spec.config();
         // No answer is of use once the validity is gone, nor, after the first attempt, the patience.
-        let mut deadline = self.now.saturating_add(config.operation_timeout());
-        deadline = deadline.min(config.valid_until(self.now, config.ttl()));
+        let valid_until = self.spec.valid_until(self.now, self.spec.config().ttl());
+        let mut deadline = self.now.saturating_add(self.spec.operation_timeout()).min(valid_until);
         match attempt {
             Attempt::Scheduled => acquiring.made = acquiring.made.saturating_add(1),
             // Nor once the attempt is due that would have been made without hints.
@@ -230,8 +229,7 @@ impl LeaseMachine {
             Verdict::Pending => {}
             Verdict::Failed => self.fail_attempt(false),
             Verdict::Won => {
-                let config = self.spec.config();
-                let valid_until = config.valid_until(self.round.started, config.ttl());
+                let valid_until = self.spec.valid_until(self.round.started, self.spec.config().ttl());
                 if self.now < valid_until {
                     let number = match &self.phase {
                         Phase::Acquiring(acquiring) => acquiring.begun,
@@ -249,7 +247,7 @@ impl LeaseMachine {
         self.round.live = false;
         self.take_back(|_, _| {});
         let pause = self.jittered(self.spec.config().retry_delay());
-        let operation_timeout = self.spec.config().operation_timeout();
+        let operation_timeout = self.spec.operation_timeout();
         let (now, split) = (self.now, (1..self.spec.quorum()).contains(&self.round.yes()));
         let Phase::Acquiring(acquiring) = &mut self.phase else { return };
         acquiring.expired = expired;

@@ -150,7 +150,7 @@ impl LeaseMachine {
         let Phase::Held(holding) = &mut self.phase else { return };
         holding.asking = ttl;
         // Any node may set the new ttl from now on, so no more than that can be counted on.
-        holding.valid_until = holding.valid_until.min(self.spec.config().valid_until(self.now, ttl));
+        holding.valid_until = holding.valid_until.min(self.spec.valid_until(self.now, ttl));
         let repair = operation == Operation::Renew && self.spec.config().repair();
         let (token, deadline) = (self.token(), self.operation_deadline());
         self.round.begin(operation, self.now, deadline);
@@ -179,7 +179,7 @@ impl LeaseMachine {
         let verdict = if self.round.live { self.round.verdict(self.now) } else { Verdict::Pending };
         if verdict == Verdict::Won {
             let granted = self.round.quorum_ttl().unwrap_or(holding.asking);
-            let valid_until = self.spec.config().valid_until(self.round.started, granted);
+            let valid_until = self.spec.valid_until(self.round.started, granted);
             if self.now < valid_until {
                 return self.extended(granted, valid_until);
             }

@@ -333,7 +333,7 @@ impl LeaseMachine {
 /// What the phases share.
 impl LeaseMachine {
     fn operation_deadline(&self) -> Instant {
-        self.now.saturating_add(self.spec.config().operation_timeout())
+        self.now.saturating_add(self.spec.operation_timeout())
     }
 
     fn nodes(&self) -> impl Iterator<Item = NodeId> + use<> {
@@ -357,10 +357,8 @@ impl LeaseMachine {
     /// lost command. From here on the attempt lives in the log of what is being taken back.
     fn take_back(&mut self, ask: impl Fn(&mut Round, CommandId)) {
         let (token, deadline) = (self.token(), self.operation_deadline());
-        let ttl = self.spec.config().ttl();
         // By then a key that was set in time has expired by any clock that the drift allows for.
-        let lifetime = ttl.as_duration().saturating_add(self.spec.config().drift().drift(ttl));
-        let forget_at = deadline.saturating_add(lifetime);
+        let forget_at = deadline.saturating_add(self.spec.longest_life());
         for node in self.nodes() {
             let coming = self.records[node.index()].coming();
             let intent = Intent::CompareAndDelete { token };
