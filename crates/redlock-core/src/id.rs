@@ -18,6 +18,10 @@ impl NodeId {
     pub const fn index(self) -> usize {
         self.0 as usize
     }
+
+    pub(crate) const fn number(self) -> u8 {
+        self.0
+    }
 }
 
 impl fmt::Display for NodeId {
@@ -45,6 +49,11 @@ impl CommandId {
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
+    }
+
+    /// The id of the command that was numbered `count` after this one.
+    pub(crate) const fn after(self, count: u8) -> Self {
+        Self(self.0.wrapping_add(count as u64))
     }
 }
 

@@ -79,11 +79,35 @@ impl Intent {
     /// The intent's name, for logs and errors.
     #[must_use]
     pub const fn name(&self) -> &'static str {
+        self.kind().name()
+    }
+
+    pub(crate) const fn kind(&self) -> Kind {
         match self {
-            Self::SetNxPx { .. } => "set-nx-px",
-            Self::FencedAcquire { .. } => "fenced-acquire",
-            Self::CompareAndDelete { .. } => "compare-and-delete",
-            Self::CompareAndPexpire { .. } => "compare-and-pexpire",
+            Self::SetNxPx { .. } => Kind::SetNxPx,
+            Self::FencedAcquire { .. } => Kind::FencedAcquire,
+            Self::CompareAndDelete { .. } => Kind::CompareAndDelete,
+            Self::CompareAndPexpire { .. } => Kind::CompareAndPexpire,
+        }
+    }
+}
+
+/// Which of the four an [`Intent`] is: all that is needed to read its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    SetNxPx,
+    FencedAcquire,
+    CompareAndDelete,
+    CompareAndPexpire,
+}
+
+impl Kind {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::SetNxPx => "set-nx-px",
+            Self::FencedAcquire => "fenced-acquire",
+            Self::CompareAndDelete => "compare-and-delete",
+            Self::CompareAndPexpire => "compare-and-pexpire",
         }
     }
 }

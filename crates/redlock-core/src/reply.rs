@@ -5,6 +5,7 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::str;
 
+use crate::intent::Kind;
 use crate::{Cause, CauseKind, Fault, FencingToken, Intent};
 
 /// What a node answered, in the shapes of the Redis protocol (RESP2 and RESP3 alike).
@@ -63,8 +64,12 @@ impl ServerError {
     /// not take writes back.
     #[must_use]
     pub fn into_fault(self, intent: &Intent) -> Fault {
+        self.into_fault_of(intent.kind())
+    }
+
+    fn into_fault_of(self, kind: Kind) -> Fault {
         let refused = REFUSED_UNSEEN.contains(&self.code())
-            || (REFUSED_BEFORE_WRITE.contains(&self.code()) && matches!(intent, Intent::SetNxPx { .. }));
+            || (REFUSED_BEFORE_WRITE.contains(&self.code()) && kind == Kind::SetNxPx);
         let detail = match &*self.message {
             "" => self.code.into_string(),
             message => format!("{} {message}", self.code),
@@ -120,26 +125,33 @@ pub enum Vote {
 /// ```
 #[must_use]
 pub fn interpret(intent: &Intent, reply: Result<Reply, Fault>) -> Vote {
+    read(intent.kind(), reply)
+}
+
+/// [`interpret`] for whoever has not kept the intent.
+pub(crate) fn read(kind: Kind, reply: Result<Reply, Fault>) -> Vote {
     let reply = match reply {
-        Ok(Reply::Error(error)) => return Vote::Fault(error.into_fault(intent)),
+        Ok(Reply::Error(error)) => return Vote::Fault(error.into_fault_of(kind)),
         Ok(reply) => reply,
         Err(fault) => return Vote::Fault(fault),
     };
-    let vote = match (intent, &reply) {
-        (Intent::SetNxPx { .. }, Reply::Ok) => Some(Vote::Yes(None)),
-        (Intent::SetNxPx { .. }, Reply::Nil) => Some(Vote::No),
-        (Intent::FencedAcquire { .. }, Reply::Int(0)) => Some(Vote::No),
-        (Intent::FencedAcquire { .. }, reply) => fencing_token(reply).map(|token| Vote::Yes(Some(token))),
-        (Intent::CompareAndDelete { .. } | Intent::CompareAndPexpire { .. }, Reply::Int(1)) => {
-            Some(Vote::Yes(None))
+    match (kind, &reply) {
+        (Kind::SetNxPx, Reply::Ok) | (Kind::CompareAndDelete | Kind::CompareAndPexpire, Reply::Int(1)) => {
+            return Vote::Yes(None);
         }
-        (Intent::CompareAndDelete { .. } | Intent::CompareAndPexpire { .. }, Reply::Int(0)) => Some(Vote::No),
-        _ => None,
-    };
-    vote.unwrap_or_else(|| {
-        let detail = format!("{} to {}", shape(&reply), intent.name());
-        Vote::Fault(Fault::Unknown(Cause::with_detail(CauseKind::UnexpectedReply, detail)))
-    })
+        (Kind::SetNxPx, Reply::Nil)
+        | (Kind::FencedAcquire | Kind::CompareAndDelete | Kind::CompareAndPexpire, Reply::Int(0)) => {
+            return Vote::No;
+        }
+        (Kind::FencedAcquire, reply) => {
+            if let Some(token) = fencing_token(reply) {
+                return Vote::Yes(Some(token));
+            }
+        }
+        _ => {}
+    }
+    let detail = format!("{} to {}", shape(&reply), kind.name());
+    Vote::Fault(Fault::Unknown(Cause::with_detail(CauseKind::UnexpectedReply, detail)))
 }
 
 /// A counter as text or integer. Text must be plain decimal digits: what the counter's `INCR` left

@@ -2,9 +2,9 @@
 
 use core::time::Duration;
 
+use super::outbox::Pass;
 use super::round::Verdict;
 use super::{LeaseMachine, Phase, ballot};
-use crate::lease::record::Key;
 use crate::{
     AlreadyHeld, CommandId, Event, Instant, LossReason, NotAcquired, NotAcquiredReason, Obstacle, Operation,
     TimerKind, Vote,
@@ -186,11 +186,11 @@ impl LeaseMachine {
         self.attempt = self.attempt.wrapping_add(1);
         self.fencing = None;
         self.round.begin(Operation::Acquire, self.now, deadline);
-        let intent = self.acquire_intent(self.token());
-        for node in self.nodes() {
-            let id = self.outbox.send(node, deadline, self.spec.resource(), intent.clone());
-            self.records[node.index()].clear();
-            self.records[node.index()].key = Key::Asked(id);
+        let first = self.outbox.send(Pass { deadline, kind: self.acquire_kind(), ..self.pass() });
+        self.extensions.clear();
+        for (record, number) in self.records.iter_mut().zip(0_u8..) {
+            let id = first.after(number);
+            record.ask_acquire(id);
             self.round.ask(id);
         }
     }

@@ -3,10 +3,13 @@
 use core::num::NonZeroU32;
 use core::time::Duration;
 
+use super::outbox::Pass;
+use super::record::Record;
 use super::round::Verdict;
 use super::{LeaseMachine, Phase, ballot};
+use crate::intent::Kind;
 use crate::{
-    CommandId, Error, Event, ExtendError, Instant, Intent, LockLost, LossReason, NotHeld, Operation,
+    CommandId, Error, Event, ExtendError, Instant, LockLost, LossReason, NodeId, NotHeld, Operation,
     QuorumError, TimerKind, Ttl, Vote,
 };
 
@@ -152,23 +155,40 @@ impl LeaseMachine {
         // Any node may set the new ttl from now on, so no more than that can be counted on.
         holding.valid_until = holding.valid_until.min(self.spec.valid_until(self.now, ttl));
         let repair = operation == Operation::Renew && self.spec.config().repair();
-        let (token, deadline) = (self.token(), self.operation_deadline());
-        self.round.begin(operation, self.now, deadline);
-        for node in self.nodes() {
-            let record = &mut self.records[node.index()];
-            let key = self.spec.resource();
-            let id = self.outbox.send(node, deadline, key, Intent::CompareAndPexpire { token, ttl });
-            record.ask_extension(id, ttl);
-            self.round.ask(id);
-            if repair && record.needs_repair() {
-                record.ask_repair(self.outbox.send(node, deadline, key, Intent::SetNxPx { token, ttl }));
+        let pass = Pass { kind: Kind::CompareAndPexpire, ttl, ..self.pass() };
+        self.round.begin(operation, self.now, pass.deadline);
+        if repair && self.records.iter().any(Record::needs_repair) {
+            for node in 0..pass.end {
+                self.extend_and_repair(Pass { next: node, end: node.saturating_add(1), ..pass });
             }
+            return;
+        }
+        let first = self.outbox.send(pass);
+        for (record, number) in self.records.iter_mut().zip(0_u8..) {
+            let id = first.after(number);
+            record.ask_extension(&mut self.extensions, NodeId::new(number), id, ttl);
+            self.round.ask(id);
         }
     }
 
-    pub(super) fn answer_extension(&mut self, index: usize, id: CommandId, vote: Vote) {
-        let Some(worth) = self.records[index].answer_extension(id, &vote) else { return };
-        self.round.record(id, ballot(vote, worth));
+    /// The extension at one node, and the repair if it needs one.
+    fn extend_and_repair(&mut self, pass: Pass) {
+        let node = NodeId::new(pass.next);
+        let Some(record) = self.records.get_mut(node.index()) else { return };
+        let id = self.outbox.send(pass);
+        record.ask_extension(&mut self.extensions, node, id, pass.ttl);
+        self.round.ask(id);
+        if record.needs_repair() {
+            record.ask_repair(self.outbox.send(Pass { kind: Kind::SetNxPx, ..pass }));
+        }
+    }
+
+    pub(super) fn answer_extension(&mut self, position: usize, id: CommandId, vote: Vote) {
+        let Some(answered) = self.extensions.answer(position, &vote) else { return };
+        if let Some(record) = self.records.get_mut(answered.node.index()) {
+            record.answer_extension(&answered, &vote);
+        }
+        self.round.record(id, ballot(vote, answered.worth));
         self.decide_extension();
     }
 

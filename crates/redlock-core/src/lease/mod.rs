@@ -1,6 +1,7 @@
 //! The machine: one lease from the first attempt to the release.
 
 mod acquire;
+mod extensions;
 mod hint;
 mod hold;
 mod outbox;
@@ -10,8 +11,7 @@ mod release;
 mod round;
 mod undo;
 
-use alloc::sync::Arc;
-use alloc::vec::Vec;
+use alloc::boxed::Box;
 use core::time::Duration;
 
 use rand::rngs::SmallRng;
@@ -21,17 +21,18 @@ pub use acquire::Patience;
 pub use output::{Event, MachineStats, Output, TimerKind};
 
 use acquire::Acquiring;
+use extensions::Extensions;
 use hold::Holding;
-use outbox::Outbox;
+use outbox::{Outbox, Pass};
 use output::Uncounted;
 use record::Record;
-use release::Grip;
 use round::{Ballot, Round};
 use undo::UndoLog;
 
+use crate::intent::Kind;
+use crate::reply::read;
 use crate::{
-    CommandId, Fault, FencingToken, Instant, Intent, LeaseSpec, LossReason, NodeId, Reply, Token, Ttl, Vote,
-    interpret,
+    CommandId, Fault, FencingToken, Instant, LeaseSpec, LossReason, NodeId, Reply, Token, Ttl, Vote,
 };
 
 /// A lease as a pure state machine: it knows no clock, socket, thread or client. It says what to send
@@ -96,9 +97,8 @@ pub struct LeaseMachine {
     fencing: Option<FencingToken>,
     phase: Phase,
     round: Round,
-    records: Vec<Record>,
-    /// While releasing: what each node had of ours when the delete went out. Empty otherwise.
-    grips: Vec<Grip>,
+    records: Box<[Record]>,
+    extensions: Extensions,
     undo: UndoLog,
     outbox: Outbox,
     stats: Uncounted,
@@ -150,9 +150,9 @@ impl LeaseMachine {
             phase: Phase::Idle,
             round: Round::new(nodes),
             records: (0..nodes).map(|_| Record::new()).collect(),
-            grips: Vec::with_capacity(nodes),
+            extensions: Extensions::for_nodes(nodes),
             undo: UndoLog::for_nodes(nodes),
-            outbox: Outbox::with_capacity(Self::max_outputs(nodes)),
+            outbox: Outbox::new(),
             stats: Uncounted::default(),
             spec,
         }
@@ -167,7 +167,10 @@ impl LeaseMachine {
 
     /// The next thing to do. [`Output::Wait`] means that the queue is empty.
     pub fn poll_output(&mut self) -> Output {
-        self.outbox.pop().unwrap_or_else(|| Output::Wait(self.next_timeout().map(|(at, _)| at)))
+        match self.outbox.pop(&self.spec, self.base) {
+            Some(output) => output,
+            None => Output::Wait(self.next_timeout().map(|(at, _)| at)),
+        }
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) next, and what for.
@@ -223,14 +226,13 @@ impl LeaseMachine {
 
     fn dispatch_reply(&mut self, id: CommandId, reply: Result<Reply, Fault>) {
         if let Some(index) = self.records.iter().position(|record| record.awaits_acquire(id)) {
-            let vote = interpret(&self.acquire_intent(self.token()), reply);
+            let vote = read(self.acquire_kind(), reply);
             self.answer_acquire(index, id, vote);
-        } else if let Some(index) = self.records.iter().position(|record| record.awaits_extension(id)) {
-            let ttl = self.spec.config().ttl();
-            let vote = interpret(&Intent::CompareAndPexpire { token: self.token(), ttl }, reply);
-            self.answer_extension(index, id, vote);
-        } else if self.undo.awaits(id) {
-            self.answer_undo(id, reply);
+        } else if let Some(position) = self.extensions.find(id) {
+            let vote = read(Kind::CompareAndPexpire, reply);
+            self.answer_extension(position, id, vote);
+        } else if let Some(position) = self.undo.find(id) {
+            self.answer_undo(position, id, reply);
         } else if id.get() < self.outbox.ids() {
             self.stats.0.stale_replies += 1;
         } else {
@@ -238,19 +240,18 @@ impl LeaseMachine {
         }
     }
 
-    fn answer_undo(&mut self, id: CommandId, reply: Result<Reply, Fault>) {
-        let vote = match self.undo.acquires(id) {
-            Some(token) => interpret(&self.acquire_intent(token), reply),
-            None => interpret(&Intent::CompareAndDelete { token: self.token() }, reply),
-        };
-        let deadline = self.operation_deadline();
-        let (outbox, key) = (&mut self.outbox, self.spec.resource());
-        let answered = self.undo.answer(id, &vote, |node, token| {
-            outbox.send(node, deadline, key, Intent::CompareAndDelete { token })
+    fn answer_undo(&mut self, position: usize, id: CommandId, reply: Result<Reply, Fault>) {
+        let acquires = self.undo.acquires(position, id);
+        let vote = read(if acquires { self.acquire_kind() } else { Kind::CompareAndDelete }, reply);
+        let delete = Pass { kind: Kind::CompareAndDelete, ..self.pass() };
+        let outbox = &mut self.outbox;
+        let answered = self.undo.answer(position, id, &vote, |node, attempt| {
+            let (next, end) = (node.number(), node.number().saturating_add(1));
+            outbox.send(Pass { attempt, next, end, ..delete })
         });
         match (answered, &self.phase) {
             // Stragglers of earlier attempts say nothing about this lease.
-            (Some(answered), Phase::Releasing) if answered.token == self.token() => {
+            (Some(answered), Phase::Releasing) if answered.attempt == self.attempt => {
                 self.answer_release(answered, id, vote);
             }
             // Only an acquire of the attempt that failed last has a ballot to fill.
@@ -314,13 +315,13 @@ impl LeaseMachine {
     /// may then forget the machine.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.phase == Phase::Idle && self.undo.is_empty() && self.outbox.len() == 0
+        matches!(self.phase, Phase::Idle) && self.undo.is_empty() && self.outbox.is_empty()
     }
 
     /// Whether [`poll_output`](Self::poll_output) has something else to yield than a time to wait for.
     #[must_use]
     pub fn has_output(&self) -> bool {
-        self.outbox.len() > 0
+        !self.outbox.is_empty()
     }
 
     /// Counts of what should be rare.
@@ -345,30 +346,39 @@ impl LeaseMachine {
         self.records.iter().filter(|record| record.may_hold()).count()
     }
 
-    fn acquire_intent(&self, token: Token) -> Intent {
-        let ttl = self.spec.config().ttl();
-        match self.spec.fencing_key() {
-            Some(fence) => Intent::FencedAcquire { fence: Arc::clone(fence), token, ttl },
-            None => Intent::SetNxPx { token, ttl },
+    /// What an acquire is asked with.
+    fn acquire_kind(&self) -> Kind {
+        if self.spec.fencing_key().is_some() { Kind::FencedAcquire } else { Kind::SetNxPx }
+    }
+
+    /// A pass over every node, for the current token, as far as all kinds of it are the same.
+    fn pass(&self) -> Pass {
+        Pass {
+            deadline: self.operation_deadline(),
+            ttl: self.spec.config().ttl(),
+            attempt: self.attempt,
+            kind: Kind::CompareAndDelete,
+            next: 0,
+            end: self.records.len() as u8,
         }
     }
 
     /// Sends a delete of the current token to EVERY node, whatever it answered: a lost reply is not a
     /// lost command. From here on the attempt lives in the log of what is being taken back.
     fn take_back(&mut self, ask: impl Fn(&mut Round, CommandId)) {
-        let (token, deadline) = (self.token(), self.operation_deadline());
+        let pass = self.pass();
         // By then a key that was set in time has expired by any clock that the drift allows for.
-        let forget_at = deadline.saturating_add(self.spec.longest_life());
-        for node in self.nodes() {
-            let coming = self.records[node.index()].coming();
-            let intent = Intent::CompareAndDelete { token };
-            let delete = self.outbox.send(node, deadline, self.spec.resource(), intent);
-            if self.undo.open(node, token, coming, delete, forget_at) {
+        let forget_at = pass.deadline.saturating_add(self.spec.longest_life());
+        let first = self.outbox.send(pass);
+        for (record, number) in self.records.iter_mut().zip(0_u8..) {
+            let (node, delete) = (NodeId::new(number), first.after(number));
+            if self.undo.open(node, pass.attempt, record.coming(), delete, forget_at) {
                 self.stats.0.forgotten_cleanups += 1;
             }
-            self.records[node.index()].clear();
+            record.clear();
             ask(&mut self.round, delete);
         }
+        self.extensions.clear();
     }
 
     /// `pause` plus a uniform random 0 to 50 % of it, and never less than a millisecond, so that no
@@ -386,7 +396,7 @@ fn ballot(vote: Vote, ttl: Ttl) -> Ballot {
     match vote {
         Vote::Yes(_) => Ballot::Yes(ttl),
         Vote::No => Ballot::No,
-        Vote::Fault(fault) => Ballot::Fault(fault),
+        Vote::Fault(fault) => Ballot::Fault(Box::new(fault)),
     }
 }
 

@@ -1,39 +1,31 @@
 //! What is known of our key at one node, for the attempt that is current.
 
-use alloc::vec::Vec;
+use super::extensions::{Extension, Extensions};
+use super::release::Grip;
+use crate::{CommandId, Fault, NodeId, Ttl, Vote};
 
-use crate::{CommandId, Fault, Ttl, Vote};
-
-/// How many extensions may be unanswered at one node before the oldest is no longer waited for. It is
-/// then taken for one that may come into effect at any time.
-const MAX_OPEN_EXTENSIONS: usize = 4;
-
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Record {
-    pub(super) key: Key,
-    /// The node has said "not there" since it was last known to have our key. A late yes does not undo
-    /// that, because nobody knows which of the two happened first.
-    denied: bool,
-    /// A repair that is not answered yet.
-    repair: Option<CommandId>,
-    extensions: Vec<Extension>,
+    /// The acquire or the repair that is waited for, or [`NONE`]. There is no repair before the acquire was
+    /// answered.
+    awaited: CommandId,
     /// The shortest ttl of an extension that may still come into effect, of those that are no longer
     /// waited for.
     stray: Option<Ttl>,
+    key: Key,
+    /// A repair is waited for.
+    repair: bool,
+    /// The node has said "not there" since it was last known to have our key. A late yes does not undo
+    /// that, because nobody knows which of the two happened first.
+    denied: bool,
     /// The node was said to have let go of its key since the attempt failed.
     pub(super) hinted: bool,
+    /// While releasing: what the node had of ours when the delete went out. Nothing otherwise.
+    pub(super) grip: Grip,
 }
 
-/// An extension that is not answered yet.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Extension {
-    id: CommandId,
-    ttl: Ttl,
-    /// What a yes is worth: see [`Record::answer_extension`].
-    worth: Ttl,
-    /// One that was sent later has been answered yes.
-    overtaken: bool,
-}
+/// What stands where no command is waited for, so that records that mean the same are equal.
+const NONE: CommandId = CommandId::new(0);
 
 /// What may put our key at a node from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -54,7 +46,7 @@ pub(super) enum Key {
     #[default]
     Absent,
     /// Asked for, not answered yet.
-    Asked(CommandId),
+    Asked,
     /// The node said yes.
     Granted,
     /// The command's fate is unknown, or when it was carried out.
@@ -62,18 +54,30 @@ pub(super) enum Key {
 }
 
 impl Record {
-    pub(super) fn new() -> Self {
-        Self { extensions: Vec::with_capacity(MAX_OPEN_EXTENSIONS), ..Self::default() }
+    pub(super) const fn new() -> Self {
+        Self {
+            awaited: NONE,
+            stray: None,
+            key: Key::Absent,
+            repair: false,
+            denied: false,
+            hinted: false,
+            grip: Grip::NONE,
+        }
     }
 
-    /// Forgets everything, for a new attempt with a new token.
+    /// Forgets everything but what a release needs, for a new attempt with a new token.
     pub(super) fn clear(&mut self) {
-        self.key = Key::Absent;
-        self.denied = false;
-        self.repair = None;
-        self.extensions.clear();
-        self.stray = None;
-        self.hinted = false;
+        *self = Self { grip: self.grip, ..Self::new() };
+    }
+
+    /// Our key was asked for, in a new attempt.
+    pub(super) fn ask_acquire(&mut self, id: CommandId) {
+        *self = Self { awaited: id, key: Key::Asked, grip: self.grip, ..Self::new() };
+    }
+
+    pub(super) const fn key(&self) -> Key {
+        self.key
     }
 
     /// Whether our key may stand at this node: it was granted, or nobody knows, and the node has not
@@ -83,33 +87,35 @@ impl Record {
     }
 
     /// The acquire or repair that may still put our key there, as far as its answer is waited for.
-    pub(super) fn coming(&self) -> Coming {
+    pub(super) const fn coming(&self) -> Coming {
         match (self.key, self.repair) {
-            (_, Some(id)) => Coming::Repair(id),
-            (Key::Asked(id), None) => Coming::Acquire(id),
-            (Key::Unknown, None) => Coming::Unknown,
-            (Key::Absent | Key::Granted, None) => Coming::Nothing,
+            (_, true) => Coming::Repair(self.awaited),
+            (Key::Asked, false) => Coming::Acquire(self.awaited),
+            (Key::Unknown, false) => Coming::Unknown,
+            (Key::Absent | Key::Granted, false) => Coming::Nothing,
         }
     }
 
     /// Whether our key is known not to be there and not to come, so that it may be put there anew.
     pub(super) fn needs_repair(&self) -> bool {
-        !self.may_hold() && matches!(self.key, Key::Absent | Key::Granted) && self.repair.is_none()
+        !self.may_hold() && matches!(self.key, Key::Absent | Key::Granted) && !self.repair
     }
 
     /// Notes that our key was put there anew. It does not count before an extension has found it.
     pub(super) fn ask_repair(&mut self, id: CommandId) {
         self.denied = true;
-        self.repair = Some(id);
+        self.repair = true;
+        self.awaited = id;
     }
 
     pub(super) fn awaits_acquire(&self, id: CommandId) -> bool {
-        self.key == Key::Asked(id) || self.repair == Some(id)
+        self.awaited == id && (self.key == Key::Asked || self.repair)
     }
 
     /// Files the answer to the acquire or to the repair.
     pub(super) fn answer_acquire(&mut self, vote: &Vote) {
-        let repair = self.repair.take().is_some();
+        let repair = core::mem::take(&mut self.repair);
+        self.awaited = NONE;
         self.key = match vote {
             Vote::Yes(_) if repair || !self.denied => Key::Granted,
             // The acquire and the "not there": nobody knows which of the two was first.
@@ -121,42 +127,33 @@ impl Record {
         };
     }
 
-    pub(super) fn ask_extension(&mut self, id: CommandId, ttl: Ttl) {
-        if self.extensions.len() == MAX_OPEN_EXTENSIONS {
-            let oldest = self.extensions.remove(0);
-            self.keep_stray(oldest.ttl);
+    /// Notes that an extension to `ttl` was sent to this node, which is `node`.
+    pub(super) fn ask_extension(&mut self, open: &mut Extensions, node: NodeId, id: CommandId, ttl: Ttl) {
+        if let Some(oldest) = open.make_room(node) {
+            self.keep_stray(oldest);
         }
-        let under_way = self.extensions.iter().map(|open| open.ttl).chain(self.stray);
-        let worth = under_way.fold(ttl, Ttl::min);
-        self.extensions.push(Extension { id, ttl, worth, overtaken: false });
+        open.ask(node, id, ttl, self.stray);
     }
 
-    pub(super) fn awaits_extension(&self, id: CommandId) -> bool {
-        self.extensions.iter().any(|open| open.id == id)
-    }
-
-    /// Files the answer to an extension; `None` if no such extension is waited for.
+    /// Files the answer to an extension that was waited for at this node. What a yes is worth is a matter of
+    /// the [`Extension`] itself.
     ///
-    /// The result is the ttl that a yes is worth: no more than that of a shorter extension that was
-    /// under way when this one was sent, since that may come into effect after it. An answer to the
-    /// other one that has come meanwhile does not help: nobody knows which of the two was carried out
-    /// first. For the same reason a "not there" that was asked for earlier than a yes is no evidence that
-    /// the key is gone: it may be from before the acquire was carried out.
-    pub(super) fn answer_extension(&mut self, id: CommandId, vote: &Vote) -> Option<Ttl> {
-        let position = self.extensions.iter().position(|open| open.id == id)?;
-        let Extension { ttl, worth, overtaken, .. } = self.extensions.remove(position);
+    /// A "not there" that was asked for earlier than a yes is no evidence that the key is gone: it may be
+    /// from before the acquire was carried out.
+    pub(super) fn answer_extension(&mut self, answered: &Extension, vote: &Vote) {
         match vote {
             // This answers the acquire as well, if that is still open.
             Vote::Yes(_) => {
                 self.denied = false;
                 self.key = Key::Granted;
-                self.extensions.iter_mut().take(position).for_each(|earlier| earlier.overtaken = true);
+                if !self.repair {
+                    self.awaited = NONE;
+                }
             }
-            Vote::No => self.denied |= !overtaken,
-            Vote::Fault(Fault::Unknown(_)) => self.keep_stray(ttl),
+            Vote::No => self.denied |= !answered.overtaken,
+            Vote::Fault(Fault::Unknown(_)) => self.keep_stray(answered.ttl),
             Vote::Fault(Fault::NotExecuted(_)) => {}
         }
-        Some(worth)
     }
 
     fn keep_stray(&mut self, ttl: Ttl) {
@@ -167,10 +164,44 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lease::extensions::MAX_OPEN;
     use crate::{Cause, CauseKind};
+
+    /// One node of its own.
+    struct Node {
+        record: Record,
+        open: Extensions,
+    }
+
+    impl Node {
+        fn new() -> Self {
+            Self { record: Record::new(), open: Extensions::for_nodes(1) }
+        }
+
+        fn asked() -> Self {
+            let mut node = Self::new();
+            node.record.ask_acquire(CommandId::new(1));
+            node
+        }
+
+        fn ask(&mut self, id: u64, ttl: Ttl) {
+            self.record.ask_extension(&mut self.open, NodeId::new(0), CommandId::new(id), ttl);
+        }
+
+        fn answer(&mut self, id: u64, vote: &Vote) -> Option<Ttl> {
+            let answered = self.open.answer(self.open.find(CommandId::new(id))?, vote)?;
+            self.record.answer_extension(&answered, vote);
+            Some(answered.worth)
+        }
+    }
 
     fn ttl(millis: u64) -> Ttl {
         Ttl::from_millis(millis).unwrap()
+    }
+
+    #[test]
+    fn a_record_is_small() {
+        assert_eq!(size_of::<Record>(), 24);
     }
 
     fn unknown() -> Vote {
@@ -179,64 +210,64 @@ mod tests {
 
     #[test]
     fn a_yes_is_worth_no_more_than_a_shorter_extension_that_it_may_have_overtaken() {
-        let mut record = Record::new();
+        let mut node = Node::new();
         // In either order: that of the answers says nothing about that of the commands.
         for (first, second) in [(1, 2), (4, 3)] {
-            record.ask_extension(CommandId::new(first.min(second)), ttl(100));
-            record.ask_extension(CommandId::new(first.max(second)), ttl(900));
-            assert_eq!(record.answer_extension(CommandId::new(first), &Vote::Yes(None)), Some(ttl(100)));
-            assert_eq!(record.answer_extension(CommandId::new(second), &Vote::Yes(None)), Some(ttl(100)));
+            node.ask(first.min(second), ttl(100));
+            node.ask(first.max(second), ttl(900));
+            assert_eq!(node.answer(first, &Vote::Yes(None)), Some(ttl(100)));
+            assert_eq!(node.answer(second, &Vote::Yes(None)), Some(ttl(100)));
         }
-        record.ask_extension(CommandId::new(5), ttl(900));
-        assert_eq!(record.answer_extension(CommandId::new(5), &Vote::Yes(None)), Some(ttl(900)));
+        node.ask(5, ttl(900));
+        assert_eq!(node.answer(5, &Vote::Yes(None)), Some(ttl(900)));
     }
 
     #[test]
     fn an_extension_of_unknown_fate_may_come_into_effect_for_ever() {
-        let mut record = Record::new();
-        record.ask_extension(CommandId::new(1), ttl(100));
-        let _ = record.answer_extension(CommandId::new(1), &unknown());
-        record.ask_extension(CommandId::new(2), ttl(900));
-        assert_eq!(record.answer_extension(CommandId::new(2), &Vote::Yes(None)), Some(ttl(100)));
+        let mut node = Node::new();
+        node.ask(1, ttl(100));
+        let _ = node.answer(1, &unknown());
+        node.ask(2, ttl(900));
+        assert_eq!(node.answer(2, &Vote::Yes(None)), Some(ttl(100)));
     }
 
     #[test]
     fn too_many_open_extensions_turn_the_oldest_into_one_of_unknown_fate() {
-        let mut record = Record::new();
-        for number in 0..=MAX_OPEN_EXTENSIONS as u64 {
-            record.ask_extension(CommandId::new(number), ttl(10 + number));
+        let mut node = Node::new();
+        for number in 0..=MAX_OPEN as u64 {
+            node.ask(number, ttl(10 + number));
         }
-        assert_eq!(record.answer_extension(CommandId::new(0), &Vote::Yes(None)), None);
-        for number in 1..=MAX_OPEN_EXTENSIONS as u64 {
-            assert_eq!(record.answer_extension(CommandId::new(number), &Vote::Yes(None)), Some(ttl(10)));
+        assert_eq!(node.answer(0, &Vote::Yes(None)), None);
+        for number in 1..=MAX_OPEN as u64 {
+            assert_eq!(node.answer(number, &Vote::Yes(None)), Some(ttl(10)));
         }
     }
 
     #[test]
     fn not_there_is_no_evidence_when_a_later_extension_was_answered_yes() {
-        let (earlier, later) = (CommandId::new(2), CommandId::new(3));
+        let (earlier, later) = (2, 3);
         for overtaken in [false, true] {
-            let mut record = Record { key: Key::Asked(CommandId::new(1)), ..Record::new() };
-            record.ask_extension(earlier, ttl(9));
-            record.ask_extension(later, ttl(9));
+            let mut node = Node::asked();
+            node.ask(earlier, ttl(9));
+            node.ask(later, ttl(9));
             let (yes, no) = if overtaken { (later, earlier) } else { (earlier, later) };
-            let _ = record.answer_extension(yes, &Vote::Yes(None));
-            let _ = record.answer_extension(no, &Vote::No);
-            assert_eq!(record.may_hold(), overtaken);
+            let _ = node.answer(yes, &Vote::Yes(None));
+            let _ = node.answer(no, &Vote::No);
+            assert_eq!(node.record.may_hold(), overtaken);
         }
     }
 
     #[test]
     fn not_there_outlives_a_late_yes_to_the_acquire() {
-        let mut record = Record { key: Key::Asked(CommandId::new(1)), ..Record::new() };
-        record.ask_extension(CommandId::new(2), ttl(9));
-        let _ = record.answer_extension(CommandId::new(2), &Vote::No);
-        assert!(!record.may_hold());
-        record.answer_acquire(&Vote::Yes(None));
-        assert!(!record.may_hold());
-        assert_eq!(record.coming(), Coming::Unknown, "it may have been the acquire that came second");
-        record.ask_extension(CommandId::new(3), ttl(9));
-        let _ = record.answer_extension(CommandId::new(3), &Vote::Yes(None));
-        assert!(record.may_hold());
+        let mut node = Node::asked();
+        node.ask(2, ttl(9));
+        let _ = node.answer(2, &Vote::No);
+        assert!(!node.record.may_hold());
+        node.record.answer_acquire(&Vote::Yes(None));
+        assert!(!node.record.may_hold());
+        assert_eq!(node.record.coming(), Coming::Unknown, "it may have been the acquire that came second");
+        node.ask(3, ttl(9));
+        let _ = node.answer(3, &Vote::Yes(None));
+        assert!(node.record.may_hold());
     }
 }

@@ -10,8 +10,7 @@ use crate::{CommandId, Event, ExtendError, Fault, Instant, NotHeld, Operation, R
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Grip {
     had: Had,
-    /// What may put our key there after the delete.
-    coming: Coming,
+    comes: Comes,
 }
 
 /// What a node had of ours when the delete went out.
@@ -27,52 +26,69 @@ enum Had {
     Key,
 }
 
+/// What may put our key there after the delete: [`Coming`], without saying which command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Comes {
+    Nothing,
+    Acquire,
+    Repair,
+    Unknown,
+}
+
 impl From<&Record> for Grip {
     fn from(record: &Record) -> Self {
-        let had = match record.key {
+        let had = match record.key() {
             Key::Absent => Had::Nothing,
             _ if !record.may_hold() => Had::Denied,
             Key::Granted => Had::Key,
-            Key::Asked(_) | Key::Unknown => Had::Maybe,
+            Key::Asked | Key::Unknown => Had::Maybe,
         };
-        Self { had, coming: record.coming() }
+        let comes = match record.coming() {
+            Coming::Nothing => Comes::Nothing,
+            Coming::Acquire(_) => Comes::Acquire,
+            Coming::Repair(_) => Comes::Repair,
+            Coming::Unknown => Comes::Unknown,
+        };
+        Self { had, comes }
     }
 }
 
 impl Grip {
+    pub(super) const NONE: Self = Self { had: Had::Nothing, comes: Comes::Nothing };
+
     /// Whether the node is free of our token for good.
     fn is_free(self, deleted: &Ballot) -> bool {
-        match self.coming {
-            Coming::Nothing => self.had == Had::Nothing || matches!(deleted, Ballot::Yes(_) | Ballot::No),
+        match self.comes {
+            Comes::Nothing => self.had == Had::Nothing || matches!(deleted, Ballot::Yes(_) | Ballot::No),
             // A token that was deleted was there, and an acquire puts it there once.
-            Coming::Acquire(_) | Coming::Unknown => matches!(deleted, Ballot::Yes(_)),
-            Coming::Repair(_) => false,
+            Comes::Acquire | Comes::Unknown => matches!(deleted, Ballot::Yes(_)),
+            Comes::Repair => false,
         }
     }
 
     /// Whether an answer may still show that it is.
     fn is_open(self, deleted: &Ballot) -> bool {
-        let awaited = matches!(self.coming, Coming::Acquire(_) | Coming::Repair(_));
+        let awaited = matches!(self.comes, Comes::Acquire | Comes::Repair);
         !self.is_free(deleted) && (awaited || matches!(deleted, Ballot::Open(_)))
     }
 
     /// A straggler of the acquire.
     fn answer_acquire(&mut self, vote: &Vote) {
         match vote {
-            Vote::Yes(_) => self.coming = Coming::Nothing,
+            Vote::Yes(_) => self.comes = Comes::Nothing,
             Vote::No | Vote::Fault(Fault::NotExecuted(_)) => {
-                *self = Self { had: Had::Nothing, coming: Coming::Nothing };
+                *self = Self::NONE;
             }
-            Vote::Fault(Fault::Unknown(_)) => self.coming = Coming::Unknown,
+            Vote::Fault(Fault::Unknown(_)) => self.comes = Comes::Unknown,
         }
     }
 
     fn answer_repair(&mut self, vote: &Vote) {
         match vote {
             Vote::Yes(_) if self.had == Had::Nothing => {
-                *self = Self { had: Had::Denied, coming: Coming::Nothing };
+                *self = Self { had: Had::Denied, comes: Comes::Nothing };
             }
-            Vote::Yes(_) | Vote::No | Vote::Fault(Fault::NotExecuted(_)) => self.coming = Coming::Nothing,
+            Vote::Yes(_) | Vote::No | Vote::Fault(Fault::NotExecuted(_)) => self.comes = Comes::Nothing,
             Vote::Fault(Fault::Unknown(_)) => {}
         }
     }
@@ -102,8 +118,7 @@ impl LeaseMachine {
         self.input(now, |machine| match machine.phase {
             Phase::Held(_) => {
                 machine.end_extension(ExtendError::NotHeld(NotHeld));
-                machine.grips.clear();
-                machine.grips.extend(machine.records.iter().map(Grip::from));
+                machine.records.iter_mut().for_each(|record| record.grip = Grip::from(&*record));
                 machine.round.begin(Operation::Release, machine.now, machine.operation_deadline());
                 machine.take_back(Round::ask);
                 machine.phase = Phase::Releasing;
@@ -121,11 +136,11 @@ impl LeaseMachine {
 
 impl LeaseMachine {
     pub(super) fn answer_release(&mut self, answered: Answered, id: CommandId, vote: Vote) {
-        if let Some(grip) = self.grips.get_mut(answered.node.index()) {
+        if let Some(grip) = self.records.get_mut(answered.node.index()).map(|record| &mut record.grip) {
             match answered.what {
                 What::Acquire => grip.answer_acquire(&vote),
                 What::Repair => grip.answer_repair(&vote),
-                What::Delete if vote == Vote::No && grip.had == Had::Maybe => grip.had = Had::Denied,
+                What::Delete if matches!(vote, Vote::No) && grip.had == Had::Maybe => grip.had = Had::Denied,
                 What::Delete => {}
             }
         }
@@ -139,10 +154,10 @@ impl LeaseMachine {
     }
 
     pub(super) fn decide_release(&mut self) {
-        if self.phase != Phase::Releasing {
+        if !matches!(self.phase, Phase::Releasing) {
             return;
         }
-        let count = Count::of(&self.round, &self.grips, self.now);
+        let count = Count::of(&self.round, &self.records, self.now);
         let required = self.spec.quorum();
         let verdict = if count.possible < required {
             Some(Event::Released(ReleaseOutcome::AlreadyExpired))
@@ -161,7 +176,7 @@ impl LeaseMachine {
 
     fn end_release(&mut self, event: Event) {
         self.round.live = false;
-        self.grips.clear();
+        self.records.iter_mut().for_each(|record| record.grip = Grip::NONE);
         self.phase = Phase::Idle;
         self.outbox.tell(event);
     }
@@ -182,15 +197,17 @@ struct Count {
 }
 
 impl Count {
-    fn of(round: &Round, grips: &[Grip], now: Instant) -> Self {
+    fn of(round: &Round, records: &[Record], now: Instant) -> Self {
         let mut count = Self { deleted: 0, free: 0, possible: 0, open: 0, lost_some: false };
-        for (ballot, grip) in round.ballots().iter().zip(grips) {
+        let in_time = now < round.deadline;
+        for (ballot, Record { grip, .. }) in round.ballots().iter().zip(records) {
+            let denied = matches!(ballot, Ballot::No);
             let held = matches!(grip.had, Had::Maybe | Had::Key);
             count.deleted += usize::from(matches!(ballot, Ballot::Yes(_)));
             count.free += usize::from(grip.is_free(ballot));
-            count.possible += usize::from(held && *ballot != Ballot::No);
-            count.open += usize::from(grip.is_open(ballot) && now < round.deadline);
-            count.lost_some |= grip.had == Had::Key && *ballot == Ballot::No;
+            count.possible += usize::from(held && !denied);
+            count.open += usize::from(grip.is_open(ballot) && in_time);
+            count.lost_some |= grip.had == Had::Key && denied;
         }
         count
     }

@@ -1,5 +1,6 @@
 //! One parallel pass over all nodes, and what its answers add up to.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -27,7 +28,8 @@ pub(super) enum Ballot {
     /// Done, with a ttl that the key lives at least, counted from the start of the round.
     Yes(Ttl),
     No,
-    Fault(Fault),
+    /// Rare: so rare that the others need not be as large.
+    Fault(Box<Fault>),
 }
 
 /// What the answers so far add up to.
@@ -67,7 +69,9 @@ impl Round {
 
     /// Files the answer to a command of this pass. An answer to any other command changes nothing.
     pub(super) fn record(&mut self, id: CommandId, answer: Ballot) {
-        if let Some(ballot) = self.ballots.iter_mut().find(|ballot| **ballot == Ballot::Open(id)) {
+        if let Some(ballot) =
+            self.ballots.iter_mut().find(|ballot| matches!(ballot, Ballot::Open(open) if *open == id))
+        {
             *ballot = answer;
         }
     }
@@ -130,7 +134,7 @@ impl Round {
             Ballot::Open(_) => Outcome::Silent { waited },
             Ballot::Yes(_) => Outcome::Yes,
             Ballot::No => Outcome::No,
-            Ballot::Fault(fault) => Outcome::Fault(fault.clone()),
+            Ballot::Fault(fault) => Outcome::Fault((**fault).clone()),
         };
         let nodes = (self.ballots.iter().zip(spec.nodes().iter()).zip(0_u8..))
             .map(|((ballot, name), index)| NodeReport {

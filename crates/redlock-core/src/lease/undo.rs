@@ -3,7 +3,7 @@
 
 use alloc::collections::VecDeque;
 
-use crate::{CommandId, Fault, Instant, NodeId, Token, Vote};
+use crate::{CommandId, Fault, Instant, NodeId, Vote};
 
 use super::record::Coming;
 
@@ -11,7 +11,7 @@ use super::record::Coming;
 /// silent through more attempts than that loses the oldest entry.
 pub(super) const MAX_PER_NODE: usize = 8;
 
-/// Every attempt that is being taken back, oldest first.
+/// Every attempt that is being taken back, oldest first; so those that are to be forgotten first come first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct UndoLog {
     entries: VecDeque<Undo>,
@@ -19,22 +19,27 @@ pub(super) struct UndoLog {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Undo {
+    forget_at: Instant,
+    /// The acquire that is waited for, or [`NONE`].
+    acquire_id: CommandId,
+    /// The delete that is waited for, or [`NONE`].
+    delete_id: CommandId,
+    attempt: u32,
     node: NodeId,
-    token: Token,
     acquire: Acquire,
     /// The acquire is a repair, so that our key may be put there twice.
     repair: bool,
     delete: Delete,
-    /// The second and last delete was sent.
-    repeated: bool,
-    forget_at: Instant,
 }
+
+/// What stands where no command is waited for, so that entries that mean the same are equal.
+const NONE: CommandId = CommandId::new(0);
 
 /// What is known of the acquire that is being taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Acquire {
     /// Not answered yet.
-    Open(CommandId),
+    Open,
     /// Carried out, as far as anybody knows, and perhaps after the delete that was to undo it.
     Late,
     /// Its fate was known when the delete was sent, or it will never be carried out.
@@ -43,16 +48,19 @@ enum Acquire {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Delete {
-    Open(CommandId),
+    /// Not answered yet.
+    Open,
     /// Answered "not there", or not answered properly, or carried out before a repair.
     Missed,
+    /// The second and last one was sent and is not answered yet.
+    Repeated,
 }
 
 /// What an answer was to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Answered {
     pub(super) node: NodeId,
-    pub(super) token: Token,
+    pub(super) attempt: u32,
     pub(super) what: What,
     /// The second delete, if the answer made one necessary.
     pub(super) repeat: Option<CommandId>,
@@ -66,61 +74,72 @@ pub(super) enum What {
 }
 
 impl UndoLog {
-    /// An empty log, with room for a release and for an attempt that failed before it.
+    /// An empty log, with room for a release. Attempts that fail take more, but not before.
     pub(super) fn for_nodes(nodes: usize) -> Self {
-        Self { entries: VecDeque::with_capacity(2 * nodes) }
+        Self { entries: VecDeque::with_capacity(nodes) }
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Notes that a delete of `token` was sent to `node` as `delete`. Returns whether an older entry of
-    /// that node had to be forgotten for it.
+    /// Notes that a delete of the token of `attempt` was sent to `node` as `delete`. Returns whether an older
+    /// entry of that node had to be forgotten for it. What is opened later is not to be forgotten sooner.
     pub(super) fn open(
         &mut self,
         node: NodeId,
-        token: Token,
+        attempt: u32,
         coming: Coming,
         delete: CommandId,
         forget_at: Instant,
     ) -> bool {
-        let full = self.entries.iter().filter(|entry| entry.node == node).count() >= MAX_PER_NODE;
+        debug_assert!(self.entries.back().is_none_or(|last| last.forget_at <= forget_at));
+        let full = self.entries.len() >= MAX_PER_NODE
+            && self.entries.iter().filter(|entry| entry.node == node).count() >= MAX_PER_NODE;
         if full && let Some(oldest) = self.entries.iter().position(|entry| entry.node == node) {
             self.entries.remove(oldest);
         }
-        let acquire = match coming {
-            Coming::Acquire(id) | Coming::Repair(id) => Acquire::Open(id),
-            Coming::Nothing | Coming::Unknown => Acquire::Settled,
+        let (acquire, acquire_id) = match coming {
+            Coming::Acquire(id) | Coming::Repair(id) => (Acquire::Open, id),
+            Coming::Nothing | Coming::Unknown => (Acquire::Settled, NONE),
         };
-        let repair = matches!(coming, Coming::Repair(_));
-        let delete = Delete::Open(delete);
-        self.entries.push_back(Undo { node, token, acquire, repair, delete, repeated: false, forget_at });
+        self.entries.push_back(Undo {
+            forget_at,
+            acquire_id,
+            delete_id: delete,
+            attempt,
+            node,
+            acquire,
+            repair: matches!(coming, Coming::Repair(_)),
+            delete: Delete::Open,
+        });
         full
     }
 
-    /// Whether an answer to `id` is waited for.
-    pub(super) fn awaits(&self, id: CommandId) -> bool {
-        self.entries.iter().any(|entry| entry.awaits(id))
+    /// The entry that waits for an answer to `id`.
+    pub(super) fn find(&self, id: CommandId) -> Option<usize> {
+        self.entries.iter().position(|entry| entry.awaits_delete(id) || entry.awaits_acquire(id))
     }
 
-    /// Whether `id` is the acquire of an entry, and of which token.
-    pub(super) fn acquires(&self, id: CommandId) -> Option<Token> {
-        self.entries.iter().find(|entry| entry.acquire == Acquire::Open(id)).map(|entry| entry.token)
+    /// Whether `id` is the acquire or repair of this entry.
+    pub(super) fn acquires(&self, position: usize, id: CommandId) -> bool {
+        self.entries.get(position).is_some_and(|entry| entry.awaits_acquire(id))
     }
 
-    /// Files an answer; `None` if it is not waited for. If a second delete is due, `repeat` sends it and
-    /// returns its id.
+    /// Files the answer that the entry waits for; `None` if there is no such entry. If a second delete is due,
+    /// `repeat` sends it and returns its id.
     pub(super) fn answer(
         &mut self,
+        position: usize,
         id: CommandId,
         vote: &Vote,
-        repeat: impl FnOnce(NodeId, Token) -> CommandId,
+        repeat: impl FnOnce(NodeId, u32) -> CommandId,
     ) -> Option<Answered> {
-        let position = self.entries.iter().position(|entry| entry.awaits(id))?;
         let entry = self.entries.get_mut(position)?;
+        let repeated = entry.delete == Delete::Repeated;
         let mut done = false;
-        let what = if entry.acquire == Acquire::Open(id) {
+        let what = if entry.awaits_acquire(id) {
+            entry.acquire_id = NONE;
             entry.acquire = match vote {
                 Vote::Yes(_) | Vote::Fault(Fault::Unknown(_)) => Acquire::Late,
                 Vote::No | Vote::Fault(Fault::NotExecuted(_)) => Acquire::Settled,
@@ -130,19 +149,20 @@ impl UndoLog {
             // A token that was deleted was there, and an acquire puts it there once; a repair once more.
             let again = entry.repair && entry.acquire != Acquire::Settled;
             done = matches!(vote, Vote::Yes(_)) && !again;
+            entry.delete_id = NONE;
             entry.delete = Delete::Missed;
             What::Delete
         };
-        let mut answered = Answered { node: entry.node, token: entry.token, what, repeat: None };
+        let mut answered = Answered { node: entry.node, attempt: entry.attempt, what, repeat: None };
         match (entry.delete, entry.acquire) {
-            (Delete::Missed, Acquire::Late) if !entry.repeated && !done => {
-                entry.repeated = true;
-                let id = repeat(entry.node, entry.token);
-                entry.delete = Delete::Open(id);
+            (Delete::Missed, Acquire::Late) if !repeated && !done => {
+                let id = repeat(entry.node, entry.attempt);
+                entry.delete_id = id;
+                entry.delete = Delete::Repeated;
                 answered.repeat = Some(id);
             }
             (Delete::Missed, Acquire::Late | Acquire::Settled) => done = true,
-            (Delete::Missed, Acquire::Open(_)) | (Delete::Open(_), _) => {}
+            (Delete::Missed, Acquire::Open) | (Delete::Open | Delete::Repeated, _) => {}
         }
         if done {
             self.entries.remove(position);
@@ -152,20 +172,26 @@ impl UndoLog {
 
     /// When the next entry will have waited long enough.
     pub(super) fn next_forget(&self) -> Option<Instant> {
-        self.entries.iter().map(|entry| entry.forget_at).min()
+        self.entries.front().map(|entry| entry.forget_at)
     }
 
     /// Drops the entries that have waited long enough, and says how many.
     pub(super) fn forget(&mut self, now: Instant) -> usize {
         let before = self.entries.len();
-        self.entries.retain(|entry| now < entry.forget_at);
+        while self.next_forget().is_some_and(|forget_at| forget_at <= now) {
+            self.entries.pop_front();
+        }
         before - self.entries.len()
     }
 }
 
 impl Undo {
-    fn awaits(&self, id: CommandId) -> bool {
-        self.acquire == Acquire::Open(id) || self.delete == Delete::Open(id)
+    fn awaits_acquire(&self, id: CommandId) -> bool {
+        self.acquire_id == id && self.acquire == Acquire::Open
+    }
+
+    fn awaits_delete(&self, id: CommandId) -> bool {
+        self.delete_id == id && self.delete != Delete::Missed
     }
 }
 
@@ -180,16 +206,22 @@ mod tests {
 
     fn log(coming: Coming) -> UndoLog {
         let mut log = UndoLog::default();
-        log.open(NodeId::new(0), Token::from_bytes([0; 20]), coming, DELETE, Instant::EPOCH);
+        log.open(NodeId::new(0), 1, coming, DELETE, Instant::EPOCH);
         log
     }
 
     fn feed(log: &mut UndoLog, id: CommandId, vote: &Vote) -> bool {
-        log.answer(id, vote, |_, _| REPEAT).unwrap().repeat.is_some()
+        let position = log.find(id).unwrap();
+        log.answer(position, id, vote, |_, _| REPEAT).unwrap().repeat.is_some()
     }
 
     fn unknown() -> Vote {
         Vote::Fault(Fault::Unknown(Cause::new(CauseKind::Disconnected)))
+    }
+
+    #[test]
+    fn an_entry_is_small() {
+        assert_eq!(size_of::<Undo>(), 40);
     }
 
     #[test]
@@ -255,13 +287,7 @@ mod tests {
         let mut log = UndoLog::default();
         let at = |seconds| Instant::from_epoch(core::time::Duration::from_secs(seconds));
         for number in 0..MAX_PER_NODE as u64 + 1 {
-            let full = log.open(
-                NodeId::new(0),
-                Token::from_bytes([0; 20]),
-                Coming::Nothing,
-                CommandId::new(number),
-                at(number),
-            );
+            let full = log.open(NodeId::new(0), 1, Coming::Nothing, CommandId::new(number), at(number));
             assert_eq!(full, number == MAX_PER_NODE as u64);
         }
         assert_eq!(log.next_forget(), Some(at(1)));
