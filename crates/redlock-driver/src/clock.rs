@@ -40,24 +40,32 @@ impl SuspendAwareClock {
     /// The time since the epoch, suspension included.
     #[must_use]
     pub fn now(&self) -> Instant {
-        Instant::from_epoch(self.awake().saturating_add(self.suspended()))
+        Instant::from_epoch(self.with_sleep().unwrap_or_else(|| self.awake()))
     }
 
-    /// How long the machine was suspended since the epoch. For runtimes with a clock of their own, such
-    /// as one that tests can pause: what their clock says plus this.
+    /// How long the machine was suspended since the epoch. For runtimes with a clock of their own, such as one
+    /// that tests can pause: what their clock says plus this. `reading` is what that clock has just read, in
+    /// terms of the usual monotonic clock; where it differs from that, it costs one more reading.
     #[must_use]
-    pub fn suspended(&self) -> Duration {
+    pub fn suspended(&self, reading: std::time::Instant) -> Duration {
         let seen = self.suspended.load(Ordering::Relaxed);
-        let Some(total) = self.started_with_sleep.and_then(|started| with_sleep()?.checked_sub(started))
-        else {
-            return Duration::from_nanos(seen);
-        };
+        let not_more = || Duration::from_nanos(seen);
+        let Some(total) = self.with_sleep() else { return not_more() };
+        let more = not_more().saturating_add(NOISE);
+        if total.saturating_sub(reading.saturating_duration_since(self.started)) < more {
+            return not_more();
+        }
+        // The clock of a test, or the truth.
         let ahead = total.saturating_sub(self.awake());
-        if ahead < Duration::from_nanos(seen).saturating_add(NOISE) {
-            return Duration::from_nanos(seen);
+        if ahead < more {
+            return not_more();
         }
         let ahead = u64::try_from(ahead.as_nanos()).unwrap_or(u64::MAX);
         Duration::from_nanos(self.suspended.fetch_max(ahead, Ordering::Relaxed).max(ahead))
+    }
+
+    fn with_sleep(&self) -> Option<Duration> {
+        self.started_with_sleep.and_then(|started| with_sleep()?.checked_sub(started))
     }
 
     fn awake(&self) -> Duration {
@@ -112,12 +120,21 @@ mod tests {
     fn suspension_moves_the_clock_on() {
         let mut clock = SuspendAwareClock::new();
         let Some(started) = clock.started_with_sleep else { return };
-        let before = clock.suspended();
+        let before = clock.suspended(monotonic());
         // As if a second had been slept through since the epoch.
         clock.started_with_sleep = started.checked_sub(Duration::from_secs(1));
         if clock.started_with_sleep.is_some() {
-            assert!(clock.suspended() >= before + Duration::from_millis(900));
+            assert!(clock.suspended(monotonic()) >= before + Duration::from_millis(900));
             assert!(clock.now() >= Instant::from_epoch(Duration::from_millis(900)));
+        }
+    }
+
+    #[test]
+    fn a_clock_that_a_test_has_moved_shows_no_suspension() {
+        let clock = SuspendAwareClock::new();
+        let hour = Duration::from_secs(3_600);
+        for moved in [monotonic().checked_sub(hour), monotonic().checked_add(hour)].into_iter().flatten() {
+            assert_eq!(clock.suspended(moved), Duration::ZERO);
         }
     }
 }

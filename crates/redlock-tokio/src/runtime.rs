@@ -28,7 +28,9 @@ impl Default for Tokio {
 
 impl Runtime for Tokio {
     fn now(&self) -> Instant {
-        Instant::from_epoch(self.epoch.elapsed().saturating_add(self.suspension.suspended()))
+        let now = tokio::time::Instant::now();
+        let awake = now.saturating_duration_since(self.epoch);
+        Instant::from_epoch(awake.saturating_add(self.suspension.suspended(now.into_std())))
     }
 
     fn sleep_until(&self, deadline: Instant) -> impl Future<Output = ()> + Send + 'static {
