@@ -69,8 +69,15 @@ pub(crate) enum Wait {
 }
 
 impl Courtesy {
-    /// What to do before asking for this resource.
-    pub(crate) fn before(&self, resource: &Arc<str>, now: Instant, retry_delay: Duration) -> Option<Rest> {
+    /// What to do before asking for this resource, which may have been `passed_on` to one of us who waited for
+    /// it in line.
+    pub(crate) fn before(
+        &self,
+        resource: &Arc<str>,
+        passed_on: bool,
+        now: Instant,
+        retry_delay: Duration,
+    ) -> Option<Rest> {
         let mut place = self.at(resource)?;
         let place = place.as_mut().filter(|place| place.resource == *resource)?;
         let memory = &mut place.memory;
@@ -86,7 +93,9 @@ impl Courtesy {
         if memory.others > 0 {
             return Some(Rest::Others(memory.others, over.saturating_add(memory.meanwhile)));
         }
-        if now.saturating_since(memory.looked) > memory.next_look {
+        // A line here moves on without a rest for as long as may be.
+        let next_look = if passed_on { LAST_LOOK } else { memory.next_look };
+        if now.saturating_since(memory.looked) > next_look {
             memory.next_look = memory.next_look.saturating_mul(2).min(LAST_LOOK);
             memory.looked = now;
             return after(over, HEAD_START, now);

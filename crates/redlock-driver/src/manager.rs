@@ -211,7 +211,8 @@ impl<R: Runtime> Manager<R> {
         let (turn, waited) =
             inner.turns.await_turn(&inner.common.runtime, spec.resource(), asking, &config).await?;
         let (base, seed) = random(inner.id()?)?;
-        let (hints, rested) = self.let_others_in(turn.is_some(), begun, asking, &spec, base).await?;
+        let (hints, rested) =
+            self.let_others_in(turn.is_some().then_some(waited), begun, asking, &spec, base).await?;
         let waited = waited.saturating_add(rested);
         let presence =
             Presence::new(Arc::clone(&inner.courtesy), hints.as_deref().map_or(Wait::None, Hints::wait));
@@ -235,7 +236,7 @@ impl<R: Runtime> Manager<R> {
     /// itself runs on the runtime, whatever polls this future.
     async fn let_others_in(
         &self,
-        in_turn: bool,
+        waited_for_turn: Option<Duration>,
         begun: Instant,
         asking: Asking,
         spec: &LeaseSpec,
@@ -246,8 +247,11 @@ impl<R: Runtime> Manager<R> {
         // Whatever is seen or not, nobody rests for longer than the pause between two attempts can be.
         let longest = config.retry_delay().saturating_mul(3) / 2;
         let end = begun.saturating_add(asking.longest_wait(config)).min(now.saturating_add(longest));
-        let rest = courtesy.before(spec.resource(), now, config.retry_delay());
-        let Some(rest) = rest.filter(|_| in_turn && now < end) else { return Ok((None, Duration::ZERO)) };
+        // Who asks out of turn has no time for courtesies.
+        let passed_on = waited_for_turn.map(|waited| !waited.is_zero());
+        let rest = passed_on
+            .and_then(|passed_on| courtesy.before(spec.resource(), passed_on, now, config.retry_delay()));
+        let Some(rest) = rest.filter(|_| now < end) else { return Ok((None, Duration::ZERO)) };
         let hints = Hints::new(runtime.clone(), Arc::clone(&self.inner.common.nodes), spec, token);
         let mut hints = Box::new(hints);
         let (mut sender, rested) = oneshot::channel();

@@ -96,16 +96,16 @@ impl Node {
     }
 
     /// Sends a command if a connection is there that takes it at once; its answer is told to `to`. `None` if
-    /// that takes more, and [`send`](Self::send) has to do it. What is `kept` may serve the same command to
-    /// other nodes.
+    /// that takes more, and [`send`](Self::send) has to do it. The `words` may serve the same command to other
+    /// nodes.
     pub(crate) fn hand_over(
         &self,
         now: Instant,
         command: &Command,
         to: &Arc<dyn Recipient>,
-        kept: Option<&mut Words>,
+        words: &mut Words,
     ) -> Option<Passage> {
-        self.link.hand_over(now, command, to, kept)
+        self.link.hand_over(now, command, to, words)
     }
 
     /// A command that was handed over is not answered by its deadline. True if it is sent once more.
@@ -209,13 +209,7 @@ type Survey = Pin<Box<dyn Future<Output = topology::Survey> + Send>>;
 trait NodeLink: Send + Sync {
     fn send(&self, command: &Command) -> Answer;
 
-    fn hand_over(
-        &self,
-        _: Instant,
-        _: &Command,
-        _: &Arc<dyn Recipient>,
-        _: Option<&mut Words>,
-    ) -> Option<Passage> {
+    fn hand_over(&self, _: Instant, _: &Command, _: &Arc<dyn Recipient>, _: &mut Words) -> Option<Passage> {
         None
     }
 
@@ -253,9 +247,9 @@ impl<R: Connect> NodeLink for Arc<Link<R>> {
         now: Instant,
         command: &Command,
         to: &Arc<dyn Recipient>,
-        kept: Option<&mut Words>,
+        words: &mut Words,
     ) -> Option<Passage> {
-        Link::hand_over(self, now, command, to, kept)
+        Link::hand_over(self, now, command, to, words)
     }
 
     fn overdue(&self, passage: Passage, command: &Command) -> bool {

@@ -1,6 +1,6 @@
 //! Whose turn it is: within a manager, those who want the same resource ask for it one after the other.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::redis::timing;
 /// courtesy and no part of the promise: the nodes alone decide who holds a lease.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
-    lines: Mutex<BTreeMap<Arc<str>, Line>>,
+    lines: Mutex<HashMap<Arc<str>, Line>>,
 }
 
 /// How long a caller asks for a lease.
@@ -95,7 +95,7 @@ impl Turns {
     }
 
     /// Waits in line for as long as `asking` allows, and says for how long it has waited. There is no turn
-    /// if it has not come by then. The wait itself runs on the runtime, whatever polls this future.
+    /// if it has not come by then. The time is kept by the runtime, whatever polls this future.
     pub(crate) async fn await_turn<R: Runtime>(
         self: &Arc<Self>,
         runtime: &R,
@@ -109,23 +109,20 @@ impl Turns {
             Err(_) if longest_wait.is_zero() => return Ok((None, Duration::ZERO)),
             Err(place) => place,
         };
-        let (mut sender, called) = oneshot::channel();
+        let (mut limit, time_is_up) = oneshot::channel::<()>();
         let clock = runtime.clone();
         let begun = runtime.now();
         let end = begun.saturating_add(longest_wait);
-        let wait = async move {
-            let turn = {
-                let called = pin!(timing::by(&clock, end, place));
-                match select(called, sender.cancellation()).await {
-                    Either::Left((turn, _)) => turn.transpose(),
-                    // The caller has gone.
-                    Either::Right(_) => return,
-                }
-            };
-            let _ = sender.send(turn.map_err(|oneshot::Canceled| Error::Closed));
+        // Its end is the sign, be it that the time is up or that the runtime stops.
+        let keep_time = async move {
+            select(pin!(timing::reach(&clock, end)), limit.cancellation()).await;
         };
-        runtime.spawn(wait).map_err(|_| Error::NoRuntime)?;
-        let turn = called.await.map_err(|oneshot::Canceled| Error::NoRuntime)??;
+        runtime.spawn(keep_time).map_err(|_| Error::NoRuntime)?;
+        let turn = match select(place, time_is_up).await {
+            Either::Left((turn, _)) => Some(turn.map_err(|oneshot::Canceled| Error::Closed)?),
+            // It may have come in that moment; otherwise the place is given up.
+            Either::Right((_, mut place)) => place.try_recv().map_err(|oneshot::Canceled| Error::Closed)?,
+        };
         Ok((turn, runtime.now().saturating_since(begun)))
     }
 
@@ -146,8 +143,17 @@ impl Turns {
         next
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Line>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Line>> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Turn {
+    /// Whether somebody waits for it.
+    pub(crate) fn is_awaited(&self) -> bool {
+        let Some((turns, resource)) = &self.of else { return false };
+        let lines = turns.lock();
+        lines.get(resource).is_some_and(|line| line.waiting.iter().any(|place| !place.is_canceled()))
     }
 }
 

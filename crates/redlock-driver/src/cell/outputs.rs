@@ -12,6 +12,7 @@ use crate::hints::Hints;
 use crate::node::Answer;
 use crate::recipient::{Passage, Recipient};
 use crate::redis::Words;
+use crate::turns::Turn;
 use crate::{Runtime, trace};
 
 /// What there is for the task that runs errands.
@@ -62,10 +63,10 @@ impl<R: Runtime> Cell<R> {
         if inner.machine.has_output() {
             inner.acting = true;
             let acting = Acting(self);
-            let mut kept = Words::default();
+            let mut words = Words::for_nodes(self.common.nodes.len());
             loop {
                 match inner.machine.poll_output() {
-                    Output::Send(command) => inner = self.send(inner, command, &mut kept),
+                    Output::Send(command) => inner = self.send(inner, command, &mut words),
                     Output::Event(event) => inner = self.tell(inner, &event),
                     Output::Wait(_) => break,
                 }
@@ -81,18 +82,19 @@ impl<R: Runtime> Cell<R> {
         self: &'a Arc<Self>,
         mut inner: MutexGuard<'a, Inner<R>>,
         command: Command,
-        kept: &mut Words,
+        words: &mut Words,
     ) -> MutexGuard<'a, Inner<R>> {
         let now = inner.now;
         inner.unanswered.add(command.clone(), now);
         // Behind what has yet to be sent to a node, everything waits for it: no delete is to come before its
         // set.
         let behind = inner.slow.iter().any(|slow| slow.node == command.node);
+        // Whoever is next in line asks as soon as the lease is over.
+        words.followed = inner.is_over() && inner.turn.as_ref().is_some_and(Turn::is_awaited);
         let node = self.common.nodes.get(command.node.index()).filter(|_| !behind);
         drop(inner);
         let to: Arc<dyn Recipient> = Arc::<Self>::clone(self);
-        let kept = (self.common.nodes.len() > 1).then_some(kept);
-        let passage = node.and_then(|node| node.hand_over(now, &command, &to, kept));
+        let passage = node.and_then(|node| node.hand_over(now, &command, &to, words));
         let mut inner = self.lock();
         match passage {
             Some(passage) => inner.unanswered.handed_over(command.id, passage),
@@ -181,9 +183,12 @@ impl<R> Inner<R> {
 
     /// The turn, if the lease is over and the deletes are on their way, so that whoever is next comes behind
     /// them.
-    fn turn_to_pass(&mut self) -> Option<crate::turns::Turn> {
-        let over = !matches!(self.machine.state(), LeaseState::Acquiring | LeaseState::Held);
-        if over && self.slow.is_empty() { self.turn.take() } else { None }
+    fn turn_to_pass(&mut self) -> Option<Turn> {
+        if self.is_over() && self.slow.is_empty() { self.turn.take() } else { None }
+    }
+
+    fn is_over(&self) -> bool {
+        !matches!(self.machine.state(), LeaseState::Acquiring | LeaseState::Held)
     }
 }
 

@@ -9,25 +9,28 @@ fn at(micros: u64) -> Instant {
 /// One lease of ours, from `from` to `to`.
 fn lease(courtesy: &Courtesy, resource: &Arc<str>, from: u64, to: u64, wait: Wait) {
     courtesy.won(resource, at(from), wait);
-    assert_eq!(courtesy.before(resource, at(to), RETRY), None, "we have it");
+    assert_eq!(courtesy.before(resource, false, at(to), RETRY), None, "we have it");
     courtesy.over(resource, at(to));
 }
 
 #[test]
 fn as_many_go_first_as_went_before() {
     let (courtesy, resource) = (Courtesy::default(), "r".into());
-    assert_eq!(courtesy.before(&resource, at(0), RETRY), None);
+    assert_eq!(courtesy.before(&resource, false, at(0), RETRY), None);
     lease(&courtesy, &resource, 0, 1_000, Wait::Seen(7));
-    assert_eq!(courtesy.before(&resource, at(1_000), RETRY), Some(Rest::Others(7, at(101_000))));
-    assert_eq!(courtesy.before(&"other".into(), at(1_000), RETRY), None);
+    assert_eq!(courtesy.before(&resource, false, at(1_000), RETRY), Some(Rest::Others(7, at(101_000))));
+    assert_eq!(courtesy.before(&"other".into(), false, at(1_000), RETRY), None);
     // Who comes back late has let them go.
-    assert_eq!(courtesy.before(&resource, at(200_000), RETRY), None);
+    assert_eq!(courtesy.before(&resource, false, at(200_000), RETRY), None);
     // It is not for longer than they took.
     lease(&courtesy, &resource, 2_000, 3_000, Wait::Seen(1_000));
-    assert_eq!(courtesy.before(&resource, at(3_000), RETRY), Some(Rest::Others(MOST_OTHERS, at(4_000))));
+    assert_eq!(
+        courtesy.before(&resource, false, at(3_000), RETRY),
+        Some(Rest::Others(MOST_OTHERS, at(4_000)))
+    );
     // Nobody else came.
     lease(&courtesy, &resource, 4_000, 5_000, Wait::Seen(0));
-    assert_eq!(courtesy.before(&resource, at(5_000), RETRY), None);
+    assert_eq!(courtesy.before(&resource, false, at(5_000), RETRY), None);
 }
 
 #[test]
@@ -37,7 +40,7 @@ fn who_is_alone_looks_for_others_more_and_more_seldom() {
     // Ten seconds of leases of a millisecond.
     for milli in 0..10_000 {
         let now = milli * 1_000;
-        match courtesy.before(&resource, at(now), RETRY) {
+        match courtesy.before(&resource, false, at(now), RETRY) {
             Some(Rest::Until(end)) => {
                 assert_eq!(end, at(now).saturating_add(HEAD_START));
                 looks.push(milli);
@@ -54,12 +57,24 @@ fn who_is_alone_looks_for_others_more_and_more_seldom() {
 }
 
 #[test]
+fn a_line_looks_for_others_as_seldom_as_may_be() {
+    let (courtesy, resource) = (Courtesy::default(), "r".into());
+    let mut looks = 0;
+    for milli in 0..10_000 {
+        let now = milli * 1_000;
+        looks += u64::from(courtesy.before(&resource, true, at(now), RETRY).is_some());
+        lease(&courtesy, &resource, now, now + 1_000, Wait::None);
+    }
+    assert!((9..=10).contains(&looks), "{looks} in ten seconds");
+}
+
+#[test]
 fn those_who_cannot_be_seen_get_a_pause_of_their_own_length() {
     let (courtesy, resource) = (Courtesy::default(), "r".into());
     lease(&courtesy, &resource, 0, 1_000, Wait::Unseen);
     let mut now = 1_000;
     let end = loop {
-        match courtesy.before(&resource, at(now), RETRY) {
+        match courtesy.before(&resource, false, at(now), RETRY) {
             Some(Rest::Until(end)) if end > at(now).saturating_add(HEAD_START) => break end,
             _ => lease(&courtesy, &resource, now, now + 1_000, Wait::None),
         }

@@ -21,7 +21,7 @@ impl<R: Connect> Link<R> {
         now: Instant,
         command: &Command,
         to: &Arc<dyn Recipient>,
-        kept: Option<&mut Words>,
+        words: &mut Words,
     ) -> Option<Passage> {
         if now >= command.deadline {
             return None;
@@ -31,7 +31,8 @@ impl<R: Connect> Link<R> {
             _ => return None,
         };
         // Not under the lock, for which others may be waiting.
-        let phrased = wire.put_into_words(command, kept);
+        let followed = words.followed;
+        let phrased = wire.put_into_words(command, words.shared.then_some(words));
         let passage = {
             let state = lock(self.state());
             // A delete may have to follow an acquire on a retired connection. And under this lock the
@@ -44,7 +45,11 @@ impl<R: Connect> Link<R> {
             }
             wire.admit_for(command, phrased, Arc::clone(to)).ok()?
         };
-        wire.start();
+        if followed {
+            wire.start_soon()
+        } else {
+            wire.start()
+        }
         Some(passage)
     }
 

@@ -30,6 +30,17 @@ enum Step {
 #[derive(Debug, Default)]
 pub(crate) struct Words {
     last: Option<(Step, Intent, redis::Cmd)>,
+    /// There are other nodes.
+    pub(crate) shared: bool,
+    /// Another command for the same nodes is about to follow, and may share the way with this one.
+    pub(crate) followed: bool,
+}
+
+impl Words {
+    /// For a command that goes to so many nodes.
+    pub(crate) fn for_nodes(count: usize) -> Self {
+        Self { shared: count > 1, ..Self::default() }
+    }
 }
 
 impl Phrasing {

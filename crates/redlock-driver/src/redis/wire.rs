@@ -107,6 +107,12 @@ impl<C: Connection> Wire<C> {
         self.write(writing);
     }
 
+    /// Sends what was taken in together with what is about to follow, or without that as soon as everything else
+    /// that can run has run.
+    pub(crate) fn start_soon(&self) {
+        lock(&self.line).wake();
+    }
+
     /// Sends everything that was taken in, now: nothing comes after it that it could share its way with.
     pub(crate) fn finish(self: &Arc<Self>) {
         loop {

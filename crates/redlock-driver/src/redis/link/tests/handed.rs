@@ -28,7 +28,7 @@ impl Recipient for Ears {
 fn hand_over(link: &Arc<Link<Bench>>, command: &Command, ears: &Arc<Ears>) -> Option<Passage> {
     let ears: Arc<dyn Recipient> = Arc::<Ears>::clone(ears);
     let now: Instant = link.runtime().now();
-    link.hand_over(now, command, &ears, None)
+    link.hand_over(now, command, &ears, &mut crate::redis::Words::default())
 }
 
 #[tokio::test(start_paused = true)]
