@@ -14,7 +14,7 @@ use redlock_driver::{
     Config, Instant, Manager, MemoryServer, NotRunning, Runtime, SuspendAwareClock, conformance,
 };
 
-/// A cheap handle. All that a lease needs to know of a runtime is in the three methods below.
+/// A cheap handle. All that a lease needs to know of a runtime is in the methods below.
 #[derive(Clone, Default)]
 struct Threads {
     clock: SuspendAwareClock,
@@ -46,6 +46,11 @@ impl Runtime for Threads {
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<(), NotRunning> {
         // Detached: nobody joins the thread, and a panic ends it and nothing else.
         thread::Builder::new().spawn(|| block_on(task)).map(drop).map_err(|_| NotRunning)
+    }
+
+    fn here(&self) -> Option<impl PartialEq + Send + Sync + 'static> {
+        // There is one, and it is everywhere.
+        Some(())
     }
 }
 

@@ -1,6 +1,5 @@
 //! The leases and clean-ups that a manager has running.
 
-use std::any::Any;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -39,8 +38,7 @@ impl<R: Runtime> Leases<R> {
         if let Some(found) = found {
             return Arc::clone(found);
         }
-        let here = here.map(|here| Box::new(here) as Box<dyn Any + Send + Sync>);
-        let timekeeper = Arc::new(Timekeeper::new(runtime.clone(), here));
+        let timekeeper = Arc::new(Timekeeper::new(runtime.clone()));
         // Each doubling is an occasion to clear those away that nobody has use for.
         if state.timekeepers.len().is_power_of_two() {
             state.timekeepers.retain(|it| Arc::strong_count(it) > 1);

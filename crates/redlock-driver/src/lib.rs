@@ -7,7 +7,7 @@
 //!  Manager ── Lock ── Lease            what the user holds
 //!     │                 │ requests
 //!     │              Cell ── Timekeeper   one machine, fed by the handle, by nodes that answer, and by
-//!     │                 │              one task for all leases, which keeps the time
+//!     │                 │                 the one task that keeps the time for all leases
 //!     │                 │ commands, answers
 //!   Node ───────────────┘              a URL, a client, sentinels, a connection, a server in memory
 //! ```

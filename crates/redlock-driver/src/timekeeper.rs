@@ -54,7 +54,8 @@ struct Seat<R> {
 }
 
 impl<R: Runtime> Timekeeper<R> {
-    pub(crate) fn new(runtime: R, here: Option<Box<dyn Any + Send + Sync>>) -> Self {
+    /// For the runtime that is running here.
+    pub(crate) fn new(runtime: R) -> Self {
         let state = State {
             seats: Vec::new(),
             free: Vec::new(),
@@ -66,12 +67,18 @@ impl<R: Runtime> Timekeeper<R> {
             called: false,
             dismissed: false,
         };
+        let here = runtime.here().map(|here| Box::new(here) as Box<dyn Any + Send + Sync>);
         Self { runtime, here, state: Mutex::new(state) }
     }
 
     /// Whether this is the runtime that it runs on.
     pub(crate) fn is_of<T: PartialEq + 'static>(&self, here: &T) -> bool {
         self.here.as_deref().and_then(<dyn Any + Send + Sync>::downcast_ref::<T>) == Some(here)
+    }
+
+    /// Whether it is certain that this is where it runs.
+    pub(crate) fn is_here(&self) -> bool {
+        self.runtime.here().is_some_and(|here| self.is_of(&here))
     }
 
     /// Takes a lease in. False if the task has to be [started](Self::start) for it.
@@ -112,7 +119,7 @@ impl<R: Runtime> Timekeeper<R> {
 
     /// Has the errands of a lease run.
     pub(crate) fn has_errands(&self, cell: &Arc<Cell<R>>) {
-        if self.runtime.here().is_some_and(|here| self.is_of(&here)) {
+        if self.is_here() {
             return errands::start(&self.runtime, cell);
         }
         let mut state = self.lock();

@@ -23,9 +23,9 @@
 //! with a [`Violation`]: it names the check, says what was seen, and what the runtime must do instead.
 //! [`checks`] lists them, so that each can be run alone.
 //!
-//! - `clock::*`, `sleep::*` and `task::*` are about the three methods of [`Runtime`], one promise each.
+//! - `clock::*`, `sleep::*` and `task::*` are about the methods of [`Runtime`], one promise each.
 //! - `lease::*` drive leases on nodes in memory ([`MemoryServer`](crate::MemoryServer)), with this
-//!   runtime underneath: how the three methods go together.
+//!   runtime underneath: how the methods go together.
 //! - `connect::*` are about dialling and calling a Redis server: see [`check_connect`].
 //! - `transport::*` are about a [`Transport`] that takes the place of both: see [`check_transport`].
 //!

@@ -186,6 +186,10 @@ impl Runtime for Bench {
         drop(runtime.spawn(task));
         Ok(())
     }
+
+    fn here(&self) -> Option<impl PartialEq + Send + Sync + 'static> {
+        tokio::runtime::Handle::try_current().map(|runtime| runtime.id()).ok()
+    }
 }
 
 impl Connect for Bench {

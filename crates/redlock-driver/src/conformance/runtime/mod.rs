@@ -1,4 +1,4 @@
-//! The three methods of a runtime, each by itself.
+//! The methods of a runtime, each by itself.
 
 mod clock;
 mod sleep;
@@ -95,6 +95,11 @@ pub(super) fn checks<R: Runtime>() -> Vec<Check<R>> {
             "task::is_run_or_refused_elsewhere",
             "on a thread of its own spawn() must either run the task or say that it cannot, and drop it",
             task::is_run_or_refused_elsewhere,
+        ),
+        Check::new(
+            "task::runs_where_here_says",
+            "here() must say the same in a spawned task as where that was spawned, or nothing in both places",
+            task::runs_where_here_says,
         ),
     ]
 }

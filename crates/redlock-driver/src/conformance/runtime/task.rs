@@ -1,4 +1,4 @@
-//! `spawn`.
+//! `spawn` and `here`.
 
 use std::future::Future;
 use std::panic::resume_unwind;
@@ -13,6 +13,7 @@ use futures_util::future::join_all;
 
 use super::super::outcome::{During as _, Failure, Outcome, must};
 use super::super::time::{LATE, by, eventually, ms, pause, yield_now};
+use crate::timekeeper::Timekeeper;
 use crate::{Instant, NotRunning, Runtime, SuspendAwareClock};
 
 pub(super) async fn spawn_does_not_wait<R: Runtime>(runtime: R) -> Outcome {
@@ -172,6 +173,12 @@ pub(super) async fn is_run_or_refused_elsewhere<R: Runtime>(runtime: R) -> Outco
         (Ok(()), Err(oneshot::Canceled)) => Err(Failure::certain("a task was accepted and dropped")),
         (Err(NotRunning), Ok(())) => Err(Failure::certain("a task was refused and run")),
     }
+}
+
+pub(super) async fn runs_where_here_says<R: Runtime>(runtime: R) -> Outcome {
+    let (timekeeper, told) = (Timekeeper::new(runtime.clone()), runtime.here().is_some());
+    let end = spawned(&runtime, async move { timekeeper.is_here() })?;
+    must(end.await? == told, format_args!("a task runs elsewhere than here() said where it was spawned"))
 }
 
 /// Spawns a task, and yields the means to wait for its end.

@@ -79,6 +79,7 @@ async fn tasks() {
         (Kind::TasksStopWithAnothersPanic, "task::panic_stays_inside", "did not end and drop"),
         (Kind::SpawnPanicsElsewhere, "task::is_run_or_refused_elsewhere", "panicked"),
         (Kind::SpawnDropsElsewhere, "task::is_run_or_refused_elsewhere", "accepted and dropped"),
+        (Kind::TasksSayTheyAreElsewhere, "task::runs_where_here_says", "runs elsewhere"),
     ])
     .await;
 }

@@ -48,6 +48,7 @@ pub(super) enum Kind {
     TasksEndWithAnothersPanic,
     TasksStopWithAnothersPanic,
     TasksAreDroppedWhenOld,
+    TasksSayTheyAreElsewhere,
 }
 
 pub(super) struct Wrong {
@@ -104,5 +105,9 @@ impl Runtime for Wrong {
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<(), NotRunning> {
         task::spawn(self, Box::pin(task))
+    }
+
+    fn here(&self) -> Option<impl PartialEq + Send + Sync + 'static> {
+        task::here(self)
     }
 }

@@ -44,7 +44,7 @@ pub(super) fn spawn(runtime: &Wrong, task: Task) -> Result<(), NotRunning> {
         Kind::TasksStartLate => starts_late(task).boxed(),
         Kind::TasksRunOneByOne => after_the_one_before(&shared, task),
         Kind::TasksCannotSpawn if IN_TASK.get() => return Err(NotRunning),
-        Kind::TasksCannotSpawn => marked(task),
+        Kind::TasksCannotSpawn | Kind::TasksSayTheyAreElsewhere => marked(task),
         Kind::TasksAreDeafToThreads => deaf(runtime.home, task),
         Kind::TasksEndWithAnothersPanic => minds_panics(shared, task, Poll::Ready(())),
         Kind::TasksStopWithAnothersPanic => minds_panics(shared, task, Poll::Pending),
@@ -53,6 +53,11 @@ pub(super) fn spawn(runtime: &Wrong, task: Task) -> Result<(), NotRunning> {
     };
     drop(handle.spawn(task));
     Ok(())
+}
+
+/// Only one that is wrong about it says anything: the others are runtimes that cannot be told apart.
+pub(super) fn here(runtime: &Wrong) -> Option<bool> {
+    (runtime.kind == Kind::TasksSayTheyAreElsewhere).then(|| IN_TASK.get())
 }
 
 async fn starts_late(task: Task) {
