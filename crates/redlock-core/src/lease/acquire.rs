@@ -3,11 +3,11 @@
 use core::time::Duration;
 
 use super::outbox::Pass;
-use super::round::Verdict;
+use super::round::{Sum, Verdict};
 use super::{LeaseMachine, Phase, ballot};
 use crate::{
-    AlreadyHeld, CommandId, Event, Instant, LossReason, NotAcquired, NotAcquiredReason, Obstacle, Operation,
-    TimerKind, Vote,
+    AlreadyHeld, CommandId, Event, Instant, LossReason, NodeId, NotAcquired, NotAcquiredReason, Obstacle,
+    Operation, TimerKind, Vote,
 };
 
 /// No pause is shorter than this, and no attempt is begun with less time than this.
@@ -66,11 +66,20 @@ pub(super) struct Pause {
 }
 
 impl Acquiring {
-    pub(super) const fn next_timeout(&self) -> Option<(Instant, TimerKind)> {
+    /// When it goes on by itself.
+    pub(super) const fn due(&self) -> Option<Instant> {
         match self.stage {
             Stage::Asking(_) => None,
-            Stage::Pausing(pause) => Some((pause.retry_at, TimerKind::Retry)),
-            Stage::Reporting(at) => Some((at, TimerKind::Report)),
+            Stage::Pausing(pause) => Some(pause.retry_at),
+            Stage::Reporting(at) => Some(at),
+        }
+    }
+
+    /// What is due then.
+    pub(super) const fn due_kind(&self) -> TimerKind {
+        match self.stage {
+            Stage::Asking(_) | Stage::Pausing(_) => TimerKind::Retry,
+            Stage::Reporting(_) => TimerKind::Report,
         }
     }
 
@@ -123,7 +132,7 @@ impl LeaseMachine {
         self.input(now, |machine| {
             match machine.phase {
                 Phase::Idle => {}
-                Phase::Lost(_) => machine.take_back(|_, _| {}),
+                Phase::Lost(_) => machine.take_back(false),
                 Phase::Acquiring(_) | Phase::Held(_) | Phase::Releasing => return Err(AlreadyHeld),
             }
             machine.phase = Phase::Acquiring(Acquiring {
@@ -147,17 +156,17 @@ impl LeaseMachine {
             Phase::Idle | Phase::Releasing => {}
             Phase::Acquiring(acquiring) => {
                 if matches!(acquiring.stage, Stage::Asking(_)) {
-                    machine.take_back(|_, _| {});
+                    machine.take_back(false);
                 }
                 machine.fail_acquire(|_, _| NotAcquiredReason::Cancelled);
             }
             Phase::Held(_) => {
                 machine.lose(LossReason::Closed);
-                machine.take_back(|_, _| {});
+                machine.take_back(false);
                 machine.phase = Phase::Idle;
             }
             Phase::Lost(_) => {
-                machine.take_back(|_, _| {});
+                machine.take_back(false);
                 machine.phase = Phase::Idle;
             }
         });
@@ -189,16 +198,15 @@ impl LeaseMachine {
         let first = self.outbox.send(Pass { deadline, kind: self.acquire_kind(), ..self.pass() });
         self.extensions.clear();
         for (record, number) in self.records.iter_mut().zip(0_u8..) {
-            let id = first.after(number);
-            record.ask_acquire(id);
-            self.round.ask(id);
+            record.ask_acquire(first.after(number));
         }
     }
 
     /// An answer to the acquire of the current attempt, or to a repair. After the attempt was won it
     /// tells only whether the node holds our key as well.
     pub(super) fn answer_acquire(&mut self, index: usize, id: CommandId, vote: Vote) {
-        self.records[index].answer_acquire(&vote);
+        let Some(record) = self.records.get_mut(index) else { return };
+        record.answer_acquire(&vote);
         if !matches!(self.phase, Phase::Acquiring(_)) {
             // A refusal may show that no quorum can be ours any more.
             return self.decide_extension();
@@ -206,7 +214,7 @@ impl LeaseMachine {
         if let Vote::Yes(fencing) = vote {
             self.fencing = fencing;
         }
-        self.round.record(id, ballot(vote, self.spec.config().ttl()));
+        record.answer_ballot(id, ballot(vote, self.spec.config().ttl()));
         self.decide_acquire();
     }
 
@@ -225,7 +233,7 @@ impl LeaseMachine {
     }
 
     fn decide_acquire(&mut self) {
-        match self.round.verdict(self.now) {
+        match self.round.verdict(&self.records, self.now) {
             Verdict::Pending => {}
             Verdict::Failed => self.fail_attempt(false),
             Verdict::Won => {
@@ -245,10 +253,10 @@ impl LeaseMachine {
 
     fn fail_attempt(&mut self, expired: bool) {
         self.round.live = false;
-        self.take_back(|_, _| {});
+        self.take_back(false);
         let pause = self.jittered(self.spec.config().retry_delay());
         let operation_timeout = self.spec.operation_timeout();
-        let (now, split) = (self.now, (1..self.spec.quorum()).contains(&self.round.yes()));
+        let (now, split) = (self.now, (1..self.spec.quorum()).contains(&Sum::of(&self.records).yes));
         let Phase::Acquiring(acquiring) = &mut self.phase else { return };
         acquiring.expired = expired;
         let hinted_in = match acquiring.stage {
@@ -285,9 +293,11 @@ impl LeaseMachine {
 
     /// A late answer to an attempt that has failed: too late to count, in time to be reported. A yes
     /// after the deadline is not reported, or a failure might list a quorum of them.
-    pub(super) fn explain_failure(&mut self, id: CommandId, vote: Vote) {
-        if self.now < self.round.deadline || !matches!(vote, Vote::Yes(_)) {
-            self.round.record(id, ballot(vote, self.spec.config().ttl()));
+    pub(super) fn explain_failure(&mut self, node: NodeId, id: CommandId, vote: Vote) {
+        if (self.now < self.round.deadline || !matches!(vote, Vote::Yes(_)))
+            && let Some(record) = self.records.get_mut(node.index())
+        {
+            record.answer_ballot(id, ballot(vote, self.spec.config().ttl()));
         }
         self.report_when_explained();
     }
@@ -298,8 +308,8 @@ impl LeaseMachine {
         };
         let explained = *expired
             || self.now >= *at
-            || self.round.open() == 0
-            || self.round.failure(&self.spec, self.now).obstacle() == Obstacle::Taken;
+            || Sum::of(&self.records).open == 0
+            || self.round.failure(&self.spec, &self.records, self.now).obstacle() == Obstacle::Taken;
         if explained {
             self.report_failure();
         }
@@ -321,7 +331,7 @@ impl LeaseMachine {
     }
 
     fn not_acquired(&self, reason: impl FnOnce(Obstacle, Patience) -> NotAcquiredReason) -> NotAcquired {
-        let quorum = self.round.failure(&self.spec, self.now);
+        let quorum = self.round.failure(&self.spec, &self.records, self.now);
         let (expired, patience) = match &self.phase {
             Phase::Acquiring(acquiring) => (acquiring.expired, acquiring.patience),
             Phase::Idle | Phase::Held(_) | Phase::Lost(_) | Phase::Releasing => {

@@ -6,7 +6,8 @@ use rand::rngs::SmallRng;
 use rand::{RngExt as _, SeedableRng as _};
 
 use super::acquire::{Attempt, Pause, SHORTEST};
-use super::round::Ballot;
+use super::record::Record;
+use super::round::{Ballot, Sum};
 use super::{LeaseMachine, Phase};
 use crate::{Instant, NodeId};
 
@@ -75,12 +76,12 @@ impl LeaseMachine {
             Phase::Acquiring(acquiring) => acquiring.pause()?,
             Phase::Idle | Phase::Held(_) | Phase::Lost(_) | Phase::Releasing => return None,
         };
-        (self.round.yes() < self.spec.quorum()).then_some(pause)
+        (Sum::of(&self.records).yes < self.spec.quorum()).then_some(pause)
     }
 
     /// Until when hints are passed over.
     fn deaf_until(&self, pause: Pause) -> Instant {
-        if self.round.yes() == 0 {
+        if Sum::of(&self.records).yes == 0 {
             return pause.since;
         }
         let half = pause.retry_at.saturating_since(pause.since) / 2;
@@ -93,16 +94,16 @@ impl LeaseMachine {
 
     /// How many nodes may be free: they said yes, and are being cleaned up, or were hinted at since.
     fn may_be_free(&self) -> usize {
-        let nodes = self.round.ballots().iter().zip(&self.records);
-        nodes.filter(|(ballot, record)| matches!(ballot, Ballot::Yes(_)) || record.hinted).count()
+        let free = |record: &&Record| matches!(record.ballot, Ballot::Yes(_)) || record.hinted;
+        self.records.iter().filter(free).count()
     }
 
     /// The nodes where somebody else's key was in the way, and may still be.
     fn taken(&self) -> impl Iterator<Item = NodeId> + '_ {
-        let nodes = self.round.ballots().iter().zip(&self.records).zip(self.nodes());
+        let nodes = self.records.iter().zip(0_u8..);
         nodes
-            .filter(|((ballot, record), _)| matches!(ballot, Ballot::No) && !record.hinted)
-            .map(|(_, node)| node)
+            .filter(|(record, _)| matches!(record.ballot, Ballot::No) && !record.hinted)
+            .map(|(_, node)| NodeId::new(node))
     }
 
     pub(super) fn forget_hints(&mut self) {

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use super::outbox::Pass;
 use super::record::Record;
-use super::round::Verdict;
+use super::round::{Verdict, quorum_ttl};
 use super::{LeaseMachine, Phase, ballot};
 use crate::intent::Kind;
 use crate::{
@@ -44,17 +44,16 @@ impl Holding {
         }
     }
 
-    /// A renewal that is due while a round is under way waits for it, so it is no timer then.
-    pub(super) fn next_timeout(&self, round_live: bool) -> (Instant, TimerKind) {
-        let kind = match self.end_reason() {
+    pub(super) fn end_kind(&self) -> TimerKind {
+        match self.end_reason() {
             LossReason::MaxHold => TimerKind::MaxHold,
             _ => TimerKind::Expiry,
-        };
-        let end = (self.end(), kind);
-        match self.renew_at {
-            Some(renew_at) if !round_live => end.min((renew_at, TimerKind::Renewal)),
-            Some(_) | None => end,
         }
+    }
+
+    /// When a renewal is due. One that is due while a round is under way waits for it, so it is no timer then.
+    pub(super) const fn renewal(&self, round_live: bool) -> Option<Instant> {
+        if round_live { None } else { self.renew_at }
     }
 }
 
@@ -165,9 +164,7 @@ impl LeaseMachine {
         }
         let first = self.outbox.send(pass);
         for (record, number) in self.records.iter_mut().zip(0_u8..) {
-            let id = first.after(number);
-            record.ask_extension(&mut self.extensions, NodeId::new(number), id, ttl);
-            self.round.ask(id);
+            record.ask_extension(&mut self.extensions, NodeId::new(number), first.after(number), ttl);
         }
     }
 
@@ -177,7 +174,6 @@ impl LeaseMachine {
         let Some(record) = self.records.get_mut(node.index()) else { return };
         let id = self.outbox.send(pass);
         record.ask_extension(&mut self.extensions, node, id, pass.ttl);
-        self.round.ask(id);
         if record.needs_repair() {
             record.ask_repair(self.outbox.send(Pass { kind: Kind::SetNxPx, ..pass }));
         }
@@ -187,8 +183,8 @@ impl LeaseMachine {
         let Some(answered) = self.extensions.answer(position, &vote) else { return };
         if let Some(record) = self.records.get_mut(answered.node.index()) {
             record.answer_extension(&answered, &vote);
+            record.answer_ballot(id, ballot(vote, answered.worth));
         }
-        self.round.record(id, ballot(vote, answered.worth));
         self.decide_extension();
     }
 
@@ -196,9 +192,10 @@ impl LeaseMachine {
     /// a round that has ended can still show that.
     pub(super) fn decide_extension(&mut self) {
         let Phase::Held(holding) = &self.phase else { return };
-        let verdict = if self.round.live { self.round.verdict(self.now) } else { Verdict::Pending };
+        let verdict =
+            if self.round.live { self.round.verdict(&self.records, self.now) } else { Verdict::Pending };
         if verdict == Verdict::Won {
-            let granted = self.round.quorum_ttl().unwrap_or(holding.asking);
+            let granted = quorum_ttl(&self.records).unwrap_or(holding.asking);
             let valid_until = self.spec.valid_until(self.round.started, granted);
             if self.now < valid_until {
                 return self.extended(granted, valid_until);
@@ -227,7 +224,7 @@ impl LeaseMachine {
     }
 
     fn not_extended(&mut self) {
-        let cause = self.round.failure(&self.spec, self.now);
+        let cause = self.round.failure(&self.spec, &self.records, self.now);
         if self.round.operation == Operation::Renew {
             return self.renewal_failed(cause);
         }

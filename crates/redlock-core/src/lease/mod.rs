@@ -148,7 +148,7 @@ impl LeaseMachine {
             attempt: 0,
             fencing: None,
             phase: Phase::Idle,
-            round: Round::new(nodes),
+            round: Round::new(),
             records: (0..nodes).map(|_| Record::new()).collect(),
             extensions: Extensions::for_nodes(nodes),
             undo: UndoLog::for_nodes(nodes),
@@ -169,21 +169,43 @@ impl LeaseMachine {
     pub fn poll_output(&mut self) -> Output {
         match self.outbox.pop(&self.spec, self.base) {
             Some(output) => output,
-            None => Output::Wait(self.next_timeout().map(|(at, _)| at)),
+            None => Output::Wait(self.next_wake()),
         }
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) next, and what for.
     #[must_use]
     pub fn next_timeout(&self) -> Option<(Instant, TimerKind)> {
-        let round = self.round.live.then_some((self.round.deadline, TimerKind::OperationTimeout));
-        let phase = match &self.phase {
-            Phase::Acquiring(acquiring) => acquiring.next_timeout(),
-            Phase::Held(holding) => Some(holding.next_timeout(self.round.live)),
-            Phase::Idle | Phase::Lost(_) | Phase::Releasing => None,
+        let at = self.next_wake()?;
+        // Of several at the same time the one that comes first in `TimerKind`.
+        let kind = match &self.phase {
+            Phase::Held(holding) if holding.end() == at => holding.end_kind(),
+            _ if self.round.live && self.round.deadline == at => TimerKind::OperationTimeout,
+            Phase::Acquiring(acquiring) if acquiring.due() == Some(at) => acquiring.due_kind(),
+            Phase::Held(holding) if holding.renewal(self.round.live) == Some(at) => TimerKind::Renewal,
+            Phase::Idle | Phase::Acquiring(_) | Phase::Held(_) | Phase::Lost(_) | Phase::Releasing => {
+                TimerKind::Forget
+            }
         };
-        let forget = self.undo.next_forget().map(|at| (at, TimerKind::Forget));
-        [round, phase, forget].into_iter().flatten().min()
+        Some((at, kind))
+    }
+
+    /// The time of [`next_timeout`](Self::next_timeout).
+    fn next_wake(&self) -> Option<Instant> {
+        let round = self.round.live.then_some(self.round.deadline);
+        let (due, end) = match &self.phase {
+            Phase::Acquiring(acquiring) => (acquiring.due(), None),
+            Phase::Held(holding) => (holding.renewal(self.round.live), Some(holding.end())),
+            Phase::Idle | Phase::Lost(_) | Phase::Releasing => (None, None),
+        };
+        sooner(sooner(self.undo.next_forget(), round), sooner(due, end))
+    }
+}
+
+fn sooner(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (None, either) | (either, None) => either,
     }
 }
 
@@ -255,7 +277,7 @@ impl LeaseMachine {
                 self.answer_release(answered, id, vote);
             }
             // Only an acquire of the attempt that failed last has a ballot to fill.
-            (Some(_), Phase::Acquiring(_)) => self.explain_failure(id, vote),
+            (Some(answered), Phase::Acquiring(_)) => self.explain_failure(answered.node, id, vote),
             _ => {}
         }
     }
@@ -337,10 +359,6 @@ impl LeaseMachine {
         self.now.saturating_add(self.spec.operation_timeout())
     }
 
-    fn nodes(&self) -> impl Iterator<Item = NodeId> + use<> {
-        (0_u8..).take(self.records.len()).map(NodeId::new)
-    }
-
     /// How many nodes may hold our key now.
     fn possible_holders(&self) -> usize {
         self.records.iter().filter(|record| record.may_hold()).count()
@@ -365,7 +383,9 @@ impl LeaseMachine {
 
     /// Sends a delete of the current token to EVERY node, whatever it answered: a lost reply is not a
     /// lost command. From here on the attempt lives in the log of what is being taken back.
-    fn take_back(&mut self, ask: impl Fn(&mut Round, CommandId)) {
+    ///
+    /// With `ask`, that is a pass whose answers are counted.
+    fn take_back(&mut self, ask: bool) {
         let pass = self.pass();
         // By then a key that was set in time has expired by any clock that the drift allows for.
         let forget_at = pass.deadline.saturating_add(self.spec.longest_life());
@@ -376,7 +396,9 @@ impl LeaseMachine {
                 self.stats.0.forgotten_cleanups += 1;
             }
             record.clear();
-            ask(&mut self.round, delete);
+            if ask {
+                record.ballot = Ballot::Open(delete);
+            }
         }
         self.extensions.clear();
     }

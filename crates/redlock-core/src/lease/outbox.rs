@@ -12,9 +12,9 @@ use crate::{
     ReleaseOutcome, Token, Ttl,
 };
 
-/// How many entries one request or input adds, repairs and second deletes apart: the deletes of one attempt,
-/// the commands of the next, and two events.
-const CUSTOMARY: usize = 4;
+/// How many entries one request or input adds when all goes well: an event, and the commands of what was
+/// waiting for it. Failures take more, and make reports at that.
+const CUSTOMARY: usize = 2;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Outbox {
@@ -103,6 +103,7 @@ impl Outbox {
     }
 
     /// Takes the oldest command or event; the commands are those of a lease on `spec` with tokens from `base`.
+    #[inline]
     pub(super) fn pop(&mut self, spec: &LeaseSpec, base: Token) -> Option<Output> {
         if let Some(Entry::Pass { deadline, ttl, attempt, kind, next, end }) = self.queue.front_mut() {
             let command = Command {

@@ -2,10 +2,13 @@
 
 use super::extensions::{Extension, Extensions};
 use super::release::Grip;
+use super::round::Ballot;
 use crate::{CommandId, Fault, NodeId, Ttl, Vote};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Record {
+    /// What the node said in the last pass, whatever it was for.
+    pub(super) ballot: Ballot,
     /// The acquire or the repair that is waited for, or [`NONE`]. There is no repair before the acquire was
     /// answered.
     awaited: CommandId,
@@ -56,6 +59,7 @@ pub(super) enum Key {
 impl Record {
     pub(super) const fn new() -> Self {
         Self {
+            ballot: Ballot::No,
             awaited: NONE,
             stray: None,
             key: Key::Absent,
@@ -66,14 +70,30 @@ impl Record {
         }
     }
 
-    /// Forgets everything but what a release needs, for a new attempt with a new token.
+    /// Forgets our key, for a new attempt with a new token. What the node said in the last pass is kept, and
+    /// what a release needs.
     pub(super) fn clear(&mut self) {
-        *self = Self { grip: self.grip, ..Self::new() };
+        self.awaited = NONE;
+        self.stray = None;
+        self.key = Key::Absent;
+        self.repair = false;
+        self.denied = false;
+        self.hinted = false;
     }
 
     /// Our key was asked for, in a new attempt.
     pub(super) fn ask_acquire(&mut self, id: CommandId) {
-        *self = Self { awaited: id, key: Key::Asked, grip: self.grip, ..Self::new() };
+        self.clear();
+        self.ballot = Ballot::Open(id);
+        self.awaited = id;
+        self.key = Key::Asked;
+    }
+
+    /// Files the answer to a command of the last pass. An answer to any other command changes nothing.
+    pub(super) fn answer_ballot(&mut self, id: CommandId, answer: Ballot) {
+        if matches!(self.ballot, Ballot::Open(open) if open == id) {
+            self.ballot = answer;
+        }
     }
 
     pub(super) const fn key(&self) -> Key {
@@ -133,6 +153,7 @@ impl Record {
             self.keep_stray(oldest);
         }
         open.ask(node, id, ttl, self.stray);
+        self.ballot = Ballot::Open(id);
     }
 
     /// Files the answer to an extension that was waited for at this node. What a yes is worth is a matter of
@@ -201,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_record_is_small() {
-        assert_eq!(size_of::<Record>(), 24);
+        assert_eq!(size_of::<Record>(), 40);
     }
 
     fn unknown() -> Vote {

@@ -1,7 +1,7 @@
 //! Giving the lease back, and the verdict on how that went.
 
 use super::record::{Coming, Key, Record};
-use super::round::{Ballot, Round};
+use super::round::Ballot;
 use super::undo::{Answered, What};
 use super::{LeaseMachine, Phase, ballot};
 use crate::{CommandId, Event, ExtendError, Fault, Instant, NotHeld, Operation, ReleaseOutcome, Vote};
@@ -66,10 +66,9 @@ impl Grip {
         }
     }
 
-    /// Whether an answer may still show that it is.
-    fn is_open(self, deleted: &Ballot) -> bool {
-        let awaited = matches!(self.comes, Comes::Acquire | Comes::Repair);
-        !self.is_free(deleted) && (awaited || matches!(deleted, Ballot::Open(_)))
+    /// Whether there is an answer to come that may show that it is.
+    fn is_awaited(self, deleted: &Ballot) -> bool {
+        matches!(self.comes, Comes::Acquire | Comes::Repair) || matches!(deleted, Ballot::Open(_))
     }
 
     /// A straggler of the acquire.
@@ -120,12 +119,12 @@ impl LeaseMachine {
                 machine.end_extension(ExtendError::NotHeld(NotHeld));
                 machine.records.iter_mut().for_each(|record| record.grip = Grip::from(&*record));
                 machine.round.begin(Operation::Release, machine.now, machine.operation_deadline());
-                machine.take_back(Round::ask);
+                machine.take_back(true);
                 machine.phase = Phase::Releasing;
                 Ok(())
             }
             Phase::Lost(_) => {
-                machine.take_back(|_, _| {});
+                machine.take_back(false);
                 machine.end_release(Event::Released(ReleaseOutcome::AlreadyExpired));
                 Ok(())
             }
@@ -136,19 +135,21 @@ impl LeaseMachine {
 
 impl LeaseMachine {
     pub(super) fn answer_release(&mut self, answered: Answered, id: CommandId, vote: Vote) {
-        if let Some(grip) = self.records.get_mut(answered.node.index()).map(|record| &mut record.grip) {
+        if let Some(record) = self.records.get_mut(answered.node.index()) {
+            let grip = &mut record.grip;
             match answered.what {
                 What::Acquire => grip.answer_acquire(&vote),
                 What::Repair => grip.answer_repair(&vote),
-                What::Delete if matches!(vote, Vote::No) && grip.had == Had::Maybe => grip.had = Had::Denied,
-                What::Delete => {}
+                What::Delete => {
+                    if matches!(vote, Vote::No) && grip.had == Had::Maybe {
+                        grip.had = Had::Denied;
+                    }
+                    record.answer_ballot(id, ballot(vote, self.spec.config().ttl()));
+                }
             }
-        }
-        if answered.what == What::Delete {
-            self.round.record(id, ballot(vote, self.spec.config().ttl()));
-        }
-        if let Some(repeat) = answered.repeat {
-            self.round.ask_again(answered.node, repeat);
+            if let Some(repeat) = answered.repeat {
+                record.ballot = Ballot::Open(repeat);
+            }
         }
         self.decide_release();
     }
@@ -157,7 +158,7 @@ impl LeaseMachine {
         if !matches!(self.phase, Phase::Releasing) {
             return;
         }
-        let count = Count::of(&self.round, &self.records, self.now);
+        let count = Count::of(&self.records, self.now < self.round.deadline);
         let required = self.spec.quorum();
         let verdict = if count.possible < required {
             Some(Event::Released(ReleaseOutcome::AlreadyExpired))
@@ -165,7 +166,7 @@ impl LeaseMachine {
         {
             Some(Event::Released(ReleaseOutcome::Released))
         } else if count.free + count.open < required {
-            Some(Event::ReleaseFailed(self.round.report(&self.spec, count.free, self.now)))
+            Some(Event::ReleaseFailed(self.round.report(&self.spec, &self.records, count.free, self.now)))
         } else {
             None
         };
@@ -197,16 +198,15 @@ struct Count {
 }
 
 impl Count {
-    fn of(round: &Round, records: &[Record], now: Instant) -> Self {
+    fn of(records: &[Record], in_time: bool) -> Self {
         let mut count = Self { deleted: 0, free: 0, possible: 0, open: 0, lost_some: false };
-        let in_time = now < round.deadline;
-        for (ballot, Record { grip, .. }) in round.ballots().iter().zip(records) {
-            let denied = matches!(ballot, Ballot::No);
+        for Record { ballot, grip, .. } in records {
+            let (free, denied) = (grip.is_free(ballot), matches!(ballot, Ballot::No));
             let held = matches!(grip.had, Had::Maybe | Had::Key);
             count.deleted += usize::from(matches!(ballot, Ballot::Yes(_)));
-            count.free += usize::from(grip.is_free(ballot));
+            count.free += usize::from(free);
             count.possible += usize::from(held && !denied);
-            count.open += usize::from(grip.is_open(ballot) && in_time);
+            count.open += usize::from(in_time && !free && grip.is_awaited(ballot));
             count.lost_some |= grip.had == Had::Key && denied;
         }
         count

@@ -1,15 +1,16 @@
 //! One parallel pass over all nodes, and what its answers add up to.
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 use core::time::Duration;
 
+use super::record::Record;
 use crate::{
     CommandId, Fault, Instant, LeaseSpec, NodeId, NodeReport, Operation, Outcome, QuorumError, Ttl, quorum,
 };
 
 /// The pass that is under way, or the last one. There is never more than one that can still decide
-/// anything, so the machine keeps a single value and begins it anew.
+/// anything, so the machine keeps a single value and begins it anew. What the nodes said in it is kept with
+/// each of them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Round {
     pub(super) operation: Operation,
@@ -18,10 +19,9 @@ pub(super) struct Round {
     pub(super) deadline: Instant,
     /// Whether its outcome is still wanted.
     pub(super) live: bool,
-    ballots: Vec<Ballot>,
 }
 
-/// What one node said.
+/// What one node said in the last pass.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Ballot {
     Open(CommandId),
@@ -43,91 +43,57 @@ pub(super) enum Verdict {
     Failed,
 }
 
+/// How many nodes said yes, and how many have not answered.
+#[derive(Clone, Copy)]
+pub(super) struct Sum {
+    pub(super) yes: usize,
+    pub(super) open: usize,
+}
+
+impl Sum {
+    pub(super) fn of(records: &[Record]) -> Self {
+        let mut sum = Self { yes: 0, open: 0 };
+        for record in records {
+            sum.yes += usize::from(matches!(record.ballot, Ballot::Yes(_)));
+            sum.open += usize::from(matches!(record.ballot, Ballot::Open(_)));
+        }
+        sum
+    }
+}
+
 impl Round {
-    pub(super) fn new(nodes: usize) -> Self {
-        Self {
-            operation: Operation::Acquire,
-            started: Instant::EPOCH,
-            deadline: Instant::EPOCH,
-            live: false,
-            ballots: Vec::with_capacity(nodes),
-        }
+    pub(super) const fn new() -> Self {
+        Self { operation: Operation::Acquire, started: Instant::EPOCH, deadline: Instant::EPOCH, live: false }
     }
 
-    /// Begins a pass; the ballots are then added in the order of the nodes.
-    pub(super) fn begin(&mut self, operation: Operation, started: Instant, deadline: Instant) {
-        self.operation = operation;
-        self.started = started;
-        self.deadline = deadline;
-        self.live = true;
-        self.ballots.clear();
-    }
-
-    pub(super) fn ask(&mut self, id: CommandId) {
-        self.ballots.push(Ballot::Open(id));
-    }
-
-    /// Files the answer to a command of this pass. An answer to any other command changes nothing.
-    pub(super) fn record(&mut self, id: CommandId, answer: Ballot) {
-        if let Some(ballot) =
-            self.ballots.iter_mut().find(|ballot| matches!(ballot, Ballot::Open(open) if *open == id))
-        {
-            *ballot = answer;
-        }
-    }
-
-    /// Waits for another command to this node, instead of the one that was answered.
-    pub(super) fn ask_again(&mut self, node: NodeId, id: CommandId) {
-        if let Some(ballot) = self.ballots.get_mut(node.index()) {
-            *ballot = Ballot::Open(id);
-        }
-    }
-
-    pub(super) fn ballots(&self) -> &[Ballot] {
-        &self.ballots
-    }
-
-    pub(super) fn count(&self, which: impl Fn(&Ballot) -> bool) -> usize {
-        self.ballots.iter().filter(|ballot| which(ballot)).count()
-    }
-
-    pub(super) fn open(&self) -> usize {
-        self.count(|ballot| matches!(ballot, Ballot::Open(_)))
-    }
-
-    pub(super) fn yes(&self) -> usize {
-        self.count(|ballot| matches!(ballot, Ballot::Yes(_)))
+    /// Begins a pass; whoever sends the commands opens the ballots.
+    pub(super) const fn begin(&mut self, operation: Operation, started: Instant, deadline: Instant) {
+        *self = Self { operation, started, deadline, live: true };
     }
 
     /// Decides as early as it can be decided, both ways. When the deadline has passed, a node that has
     /// not answered counts as one that never will.
-    pub(super) fn verdict(&self, now: Instant) -> Verdict {
-        let required = quorum(self.ballots.len());
-        let hoped_for = if now < self.deadline { self.open() } else { 0 };
-        if self.yes() >= required {
+    pub(super) fn verdict(&self, records: &[Record], now: Instant) -> Verdict {
+        let required = quorum(records.len());
+        let Sum { yes, open } = Sum::of(records);
+        if yes >= required {
             Verdict::Won
-        } else if self.yes() + hoped_for < required {
+        } else if yes + if now < self.deadline { open } else { 0 } < required {
             Verdict::Failed
         } else {
             Verdict::Pending
         }
     }
 
-    /// The longest ttl that a quorum of nodes is known to grant: the quorum-th largest of theirs.
-    pub(super) fn quorum_ttl(&self) -> Option<Ttl> {
-        let granted = || {
-            self.ballots.iter().filter_map(|ballot| match ballot {
-                Ballot::Yes(ttl) => Some(*ttl),
-                Ballot::Open(_) | Ballot::No | Ballot::Fault(_) => None,
-            })
-        };
-        let required = quorum(self.ballots.len());
-        granted().filter(|ttl| granted().filter(|other| other >= ttl).count() >= required).max()
-    }
-
     /// The answers as a report. A node that is still open was silent if its time is up, else it was
     /// simply not needed.
-    pub(super) fn report(&self, spec: &LeaseSpec, succeeded: usize, now: Instant) -> QuorumError {
+    pub(super) fn report(
+        &self,
+        spec: &LeaseSpec,
+        records: &[Record],
+        succeeded: usize,
+        now: Instant,
+    ) -> QuorumError {
         let waited: Duration = self.deadline.saturating_since(self.started);
         let outcome = |ballot: &Ballot| match ballot {
             Ballot::Open(_) if now < self.deadline => Outcome::NotAwaited,
@@ -136,36 +102,51 @@ impl Round {
             Ballot::No => Outcome::No,
             Ballot::Fault(fault) => Outcome::Fault((**fault).clone()),
         };
-        let nodes = (self.ballots.iter().zip(spec.nodes().iter()).zip(0_u8..))
-            .map(|((ballot, name), index)| NodeReport {
+        let nodes = (records.iter().zip(spec.nodes().iter()).zip(0_u8..))
+            .map(|((record, name), index)| NodeReport {
                 node: NodeId::new(index),
                 name: name.clone(),
-                outcome: outcome(ballot),
+                outcome: outcome(&record.ballot),
             })
             .collect();
         QuorumError { operation: self.operation, succeeded, required: spec.quorum(), nodes }
     }
 
     /// The report of a pass in which success is a yes.
-    pub(super) fn failure(&self, spec: &LeaseSpec, now: Instant) -> QuorumError {
-        self.report(spec, self.yes(), now)
+    pub(super) fn failure(&self, spec: &LeaseSpec, records: &[Record], now: Instant) -> QuorumError {
+        self.report(spec, records, Sum::of(records).yes, now)
     }
+}
+
+/// The longest ttl that a quorum of nodes is known to grant: the quorum-th largest of theirs.
+pub(super) fn quorum_ttl(records: &[Record]) -> Option<Ttl> {
+    let granted = || {
+        records.iter().filter_map(|record| match &record.ballot {
+            Ballot::Yes(ttl) => Some(*ttl),
+            Ballot::Open(_) | Ballot::No | Ballot::Fault(_) => None,
+        })
+    };
+    let required = quorum(records.len());
+    granted().filter(|ttl| granted().filter(|other| other >= ttl).count() >= required).max()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
-    fn round(answers: &[Option<Ballot>]) -> Round {
-        let mut round = Round::new(answers.len());
+    fn round(answers: &[Option<Ballot>]) -> (Round, Vec<Record>) {
+        let mut round = Round::new();
         round.begin(Operation::Acquire, Instant::EPOCH, Instant::from_epoch(Duration::from_secs(1)));
-        for (answer, number) in answers.iter().zip(0..) {
-            round.ask(CommandId::new(number));
+        let record = |(answer, number): (&Option<Ballot>, u64)| {
+            let mut record = Record::new();
+            record.ask_acquire(CommandId::new(number));
             if let Some(answer) = answer {
-                round.record(CommandId::new(number), answer.clone());
+                record.answer_ballot(CommandId::new(number), answer.clone());
             }
-        }
-        round
+            record
+        };
+        (round, answers.iter().zip(0..).map(record).collect())
     }
 
     fn ttl(millis: u64) -> Ttl {
@@ -194,30 +175,32 @@ mod tests {
                 } else {
                     Verdict::Pending
                 };
-                let round = round(&answers);
-                assert_eq!(round.verdict(Instant::EPOCH), naive, "{answers:?}");
-                assert_ne!(round.verdict(round.deadline), Verdict::Pending);
+                let (round, records) = round(&answers);
+                assert_eq!(round.verdict(&records, Instant::EPOCH), naive, "{answers:?}");
+                assert_ne!(round.verdict(&records, round.deadline), Verdict::Pending);
             }
         }
     }
 
     #[test]
     fn one_node_counts_once() {
-        let mut round = round(&[Some(Ballot::Yes(ttl(1))), None, None]);
-        round.record(CommandId::new(0), Ballot::Yes(ttl(1)));
-        round.record(CommandId::new(99), Ballot::Yes(ttl(1)));
-        assert_eq!(round.verdict(Instant::EPOCH), Verdict::Pending);
+        let (round, mut records) = round(&[Some(Ballot::Yes(ttl(1))), None, None]);
+        for record in &mut records {
+            record.answer_ballot(CommandId::new(0), Ballot::Yes(ttl(1)));
+            record.answer_ballot(CommandId::new(99), Ballot::Yes(ttl(1)));
+        }
+        assert_eq!(round.verdict(&records, Instant::EPOCH), Verdict::Pending);
     }
 
     #[test]
     fn the_ttl_of_a_quorum_is_what_a_quorum_grants_at_least() {
-        let round = round(&[
+        let (_, records) = round(&[
             Some(Ballot::Yes(ttl(10))),
             Some(Ballot::Yes(ttl(30))),
             Some(Ballot::Yes(ttl(20))),
             Some(Ballot::Yes(ttl(5))),
             None,
         ]);
-        assert_eq!(round.quorum_ttl(), Some(ttl(10)));
+        assert_eq!(quorum_ttl(&records), Some(ttl(10)));
     }
 }
