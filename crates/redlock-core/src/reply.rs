@@ -130,28 +130,35 @@ pub fn interpret(intent: &Intent, reply: Result<Reply, Fault>) -> Vote {
 
 /// [`interpret`] for whoever has not kept the intent.
 pub(crate) fn read(kind: Kind, reply: Result<Reply, Fault>) -> Vote {
-    let reply = match reply {
-        Ok(Reply::Error(error)) => return Vote::Fault(error.into_fault_of(kind)),
-        Ok(reply) => reply,
-        Err(fault) => return Vote::Fault(fault),
+    // What is usual first, and without anything that would have to be freed.
+    let reply = match kind {
+        Kind::SetNxPx => match reply {
+            Ok(Reply::Ok) => return Vote::Yes(None),
+            Ok(Reply::Nil) => return Vote::No,
+            reply => reply,
+        },
+        Kind::CompareAndDelete | Kind::CompareAndPexpire => match reply {
+            Ok(Reply::Int(1)) => return Vote::Yes(None),
+            Ok(Reply::Int(0)) => return Vote::No,
+            reply => reply,
+        },
+        Kind::FencedAcquire => match reply {
+            Ok(Reply::Int(0)) => return Vote::No,
+            Ok(reply) => match fencing_token(&reply) {
+                Some(token) => return Vote::Yes(Some(token)),
+                None => Ok(reply),
+            },
+            Err(fault) => Err(fault),
+        },
     };
-    match (kind, &reply) {
-        (Kind::SetNxPx, Reply::Ok) | (Kind::CompareAndDelete | Kind::CompareAndPexpire, Reply::Int(1)) => {
-            return Vote::Yes(None);
+    Vote::Fault(match reply {
+        Ok(Reply::Error(error)) => error.into_fault_of(kind),
+        Ok(reply) => {
+            let detail = format!("{} to {}", shape(&reply), kind.name());
+            Fault::Unknown(Cause::with_detail(CauseKind::UnexpectedReply, detail))
         }
-        (Kind::SetNxPx, Reply::Nil)
-        | (Kind::FencedAcquire | Kind::CompareAndDelete | Kind::CompareAndPexpire, Reply::Int(0)) => {
-            return Vote::No;
-        }
-        (Kind::FencedAcquire, reply) => {
-            if let Some(token) = fencing_token(reply) {
-                return Vote::Yes(Some(token));
-            }
-        }
-        _ => {}
-    }
-    let detail = format!("{} to {}", shape(&reply), kind.name());
-    Vote::Fault(Fault::Unknown(Cause::with_detail(CauseKind::UnexpectedReply, detail)))
+        Err(fault) => fault,
+    })
 }
 
 /// A counter as text or integer. Text must be plain decimal digits: what the counter's `INCR` left

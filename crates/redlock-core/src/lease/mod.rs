@@ -192,20 +192,25 @@ impl LeaseMachine {
 
     /// The time of [`next_timeout`](Self::next_timeout).
     fn next_wake(&self) -> Option<Instant> {
-        let round = self.round.live.then_some(self.round.deadline);
-        let (due, end) = match &self.phase {
-            Phase::Acquiring(acquiring) => (acquiring.due(), None),
-            Phase::Held(holding) => (holding.renewal(self.round.live), Some(holding.end())),
-            Phase::Idle | Phase::Lost(_) | Phase::Releasing => (None, None),
-        };
-        sooner(sooner(self.undo.next_forget(), round), sooner(due, end))
+        let mut at = self.undo.next_forget();
+        if self.round.live {
+            at = sooner(at, self.round.deadline);
+        }
+        match &self.phase {
+            Phase::Acquiring(acquiring) => acquiring.due().map_or(at, |due| sooner(at, due)),
+            Phase::Held(holding) => {
+                let renewal = holding.renewal(self.round.live);
+                sooner(renewal.map_or(at, |renewal| sooner(at, renewal)), holding.end())
+            }
+            Phase::Idle | Phase::Lost(_) | Phase::Releasing => at,
+        }
     }
 }
 
-fn sooner(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (None, either) | (either, None) => either,
+fn sooner(at: Option<Instant>, other: Instant) -> Option<Instant> {
+    match at {
+        Some(at) if at <= other => Some(at),
+        Some(_) | None => Some(other),
     }
 }
 
@@ -239,7 +244,7 @@ impl LeaseMachine {
             self.stats.0.clock_regressions += 1;
         }
         self.now = self.now.max(now);
-        let before = self.outbox.len();
+        let before = if cfg!(debug_assertions) { self.outbox.len() } else { 0 };
         self.lose_by_time();
         let result = act(self);
         debug_assert!(self.outbox.len() - before <= Self::max_outputs(self.records.len()));
@@ -265,11 +270,12 @@ impl LeaseMachine {
     fn answer_undo(&mut self, position: usize, id: CommandId, reply: Result<Reply, Fault>) {
         let acquires = self.undo.acquires(position, id);
         let vote = read(if acquires { self.acquire_kind() } else { Kind::CompareAndDelete }, reply);
-        let delete = Pass { kind: Kind::CompareAndDelete, ..self.pass() };
-        let outbox = &mut self.outbox;
+        let (outbox, spec, now) = (&mut self.outbox, &self.spec, self.now);
         let answered = self.undo.answer(position, id, &vote, |node, attempt| {
-            let (next, end) = (node.number(), node.number().saturating_add(1));
-            outbox.send(Pass { attempt, next, end, ..delete })
+            let deadline = now.saturating_add(spec.operation_timeout());
+            let (ttl, next) = (spec.config().ttl(), node.number());
+            let end = next.saturating_add(1);
+            outbox.send(Pass { deadline, ttl, attempt, kind: Kind::CompareAndDelete, next, end })
         });
         match (answered, &self.phase) {
             // Stragglers of earlier attempts say nothing about this lease.

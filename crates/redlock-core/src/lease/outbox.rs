@@ -85,6 +85,7 @@ impl Outbox {
         id
     }
 
+    #[inline]
     pub(super) fn tell(&mut self, event: Event) {
         self.queue.push_back(match event {
             Event::Acquired { valid_until, fencing, attempt } => {

@@ -59,7 +59,7 @@ impl Grip {
     /// Whether the node is free of our token for good.
     fn is_free(self, deleted: &Ballot) -> bool {
         match self.comes {
-            Comes::Nothing => self.had == Had::Nothing || matches!(deleted, Ballot::Yes(_) | Ballot::No),
+            Comes::Nothing => matches!(deleted, Ballot::Yes(_) | Ballot::No) || self.had == Had::Nothing,
             // A token that was deleted was there, and an acquire puts it there once.
             Comes::Acquire | Comes::Unknown => matches!(deleted, Ballot::Yes(_)),
             Comes::Repair => false,
