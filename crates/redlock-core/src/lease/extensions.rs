@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn an_extension_is_small() {
-        assert_eq!(size_of::<Extension>(), 32);
+        assert!(size_of::<Extension>() <= 32);
     }
 
     /// What one node leaves unanswered is nothing to the others.

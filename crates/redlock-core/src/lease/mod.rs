@@ -9,6 +9,8 @@ mod output;
 mod record;
 mod release;
 mod round;
+mod take_back;
+mod timers;
 mod undo;
 
 use alloc::boxed::Box;
@@ -31,9 +33,7 @@ use undo::UndoLog;
 
 use crate::intent::Kind;
 use crate::reply::read;
-use crate::{
-    CommandId, Fault, FencingToken, Instant, LeaseSpec, LossReason, NodeId, Reply, Token, Ttl, Vote,
-};
+use crate::{CommandId, Fault, FencingToken, Instant, LeaseSpec, LossReason, Reply, Token, Ttl, Vote};
 
 /// A lease as a pure state machine: it knows no clock, socket, thread or client. It says what to send
 /// and is told what came back.
@@ -172,46 +172,6 @@ impl LeaseMachine {
             None => Output::Wait(self.next_wake()),
         }
     }
-
-    /// When to call [`handle_timeout`](Self::handle_timeout) next, and what for.
-    #[must_use]
-    pub fn next_timeout(&self) -> Option<(Instant, TimerKind)> {
-        let at = self.next_wake()?;
-        // Of several at the same time the one that comes first in `TimerKind`.
-        let kind = match &self.phase {
-            Phase::Held(holding) if holding.end() == at => holding.end_kind(),
-            _ if self.round.live && self.round.deadline == at => TimerKind::OperationTimeout,
-            Phase::Acquiring(acquiring) if acquiring.due() == Some(at) => acquiring.due_kind(),
-            Phase::Held(holding) if holding.renewal(self.round.live) == Some(at) => TimerKind::Renewal,
-            Phase::Idle | Phase::Acquiring(_) | Phase::Held(_) | Phase::Lost(_) | Phase::Releasing => {
-                TimerKind::Forget
-            }
-        };
-        Some((at, kind))
-    }
-
-    /// The time of [`next_timeout`](Self::next_timeout).
-    fn next_wake(&self) -> Option<Instant> {
-        let mut at = self.undo.next_forget();
-        if self.round.live {
-            at = sooner(at, self.round.deadline);
-        }
-        match &self.phase {
-            Phase::Acquiring(acquiring) => acquiring.due().map_or(at, |due| sooner(at, due)),
-            Phase::Held(holding) => {
-                let renewal = holding.renewal(self.round.live);
-                sooner(renewal.map_or(at, |renewal| sooner(at, renewal)), holding.end())
-            }
-            Phase::Idle | Phase::Lost(_) | Phase::Releasing => at,
-        }
-    }
-}
-
-fn sooner(at: Option<Instant>, other: Instant) -> Option<Instant> {
-    match at {
-        Some(at) if at <= other => Some(at),
-        Some(_) | None => Some(other),
-    }
 }
 
 /// Inputs.
@@ -264,27 +224,6 @@ impl LeaseMachine {
             self.stats.0.stale_replies += 1;
         } else {
             self.stats.0.unknown_replies += 1;
-        }
-    }
-
-    fn answer_undo(&mut self, position: usize, id: CommandId, reply: Result<Reply, Fault>) {
-        let acquires = self.undo.acquires(position, id);
-        let vote = read(if acquires { self.acquire_kind() } else { Kind::CompareAndDelete }, reply);
-        let (outbox, spec, now) = (&mut self.outbox, &self.spec, self.now);
-        let answered = self.undo.answer(position, id, &vote, |node, attempt| {
-            let deadline = now.saturating_add(spec.operation_timeout());
-            let (ttl, next) = (spec.config().ttl(), node.number());
-            let end = next.saturating_add(1);
-            outbox.send(Pass { deadline, ttl, attempt, kind: Kind::CompareAndDelete, next, end })
-        });
-        match (answered, &self.phase) {
-            // Stragglers of earlier attempts say nothing about this lease.
-            (Some(answered), Phase::Releasing) if answered.attempt == self.attempt => {
-                self.answer_release(answered, id, vote);
-            }
-            // Only an acquire of the attempt that failed last has a ballot to fill.
-            (Some(answered), Phase::Acquiring(_)) => self.explain_failure(answered.node, id, vote),
-            _ => {}
         }
     }
 }
@@ -385,28 +324,6 @@ impl LeaseMachine {
             next: 0,
             end: self.records.len() as u8,
         }
-    }
-
-    /// Sends a delete of the current token to EVERY node, whatever it answered: a lost reply is not a
-    /// lost command. From here on the attempt lives in the log of what is being taken back.
-    ///
-    /// With `ask`, that is a pass whose answers are counted.
-    fn take_back(&mut self, ask: bool) {
-        let pass = self.pass();
-        // By then a key that was set in time has expired by any clock that the drift allows for.
-        let forget_at = pass.deadline.saturating_add(self.spec.longest_life());
-        let first = self.outbox.send(pass);
-        for (record, number) in self.records.iter_mut().zip(0_u8..) {
-            let (node, delete) = (NodeId::new(number), first.after(number));
-            if self.undo.open(node, pass.attempt, record.coming(), delete, forget_at) {
-                self.stats.0.forgotten_cleanups += 1;
-            }
-            record.clear();
-            if ask {
-                record.ballot = Ballot::Open(delete);
-            }
-        }
-        self.extensions.clear();
     }
 
     /// `pause` plus a uniform random 0 to 50 % of it, and never less than a millisecond, so that no

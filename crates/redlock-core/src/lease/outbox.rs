@@ -168,8 +168,8 @@ mod tests {
     use crate::Config;
 
     #[test]
-    fn an_entry_is_no_larger_than_a_pass() {
-        assert_eq!((size_of::<Pass>(), size_of::<Entry>()), (32, 32));
+    fn an_entry_is_small() {
+        assert!(size_of::<Entry>() <= 32);
     }
 
     #[test]

@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_record_is_small() {
-        assert_eq!(size_of::<Record>(), 40);
+        assert!(size_of::<Record>() <= 40);
     }
 
     fn unknown() -> Vote {

@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn an_entry_is_small() {
-        assert_eq!(size_of::<Undo>(), 40);
+        assert!(size_of::<Undo>() <= 40);
     }
 
     #[test]
