@@ -1,5 +1,10 @@
 //! Whose turn it is: within a manager, those who want the same resource ask for it one after the other.
 
+#![expect(
+    clippy::disallowed_types,
+    reason = "each lease comes here twice, and nothing iterates over the lines"
+)]
+
 use std::collections::{HashMap, VecDeque};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

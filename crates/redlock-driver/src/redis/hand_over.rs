@@ -46,9 +46,9 @@ impl<R: Connect> Link<R> {
             wire.admit_for(command, phrased, Arc::clone(to)).ok()?
         };
         if followed {
-            wire.start_soon()
+            wire.start_soon();
         } else {
-            wire.start()
+            wire.start();
         }
         Some(passage)
     }
