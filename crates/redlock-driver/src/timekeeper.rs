@@ -56,6 +56,9 @@ struct Seat<R> {
 impl<R: Runtime> Timekeeper<R> {
     /// For the runtime that is running here.
     pub(crate) fn new(runtime: R) -> Self {
+        let here = runtime.here().map(|here| Box::new(here) as Box<dyn Any + Send + Sync>);
+        // Nobody else will find one that cannot tell where it is.
+        let dismissed = here.is_none();
         let state = State {
             seats: Vec::new(),
             free: Vec::new(),
@@ -65,9 +68,8 @@ impl<R: Runtime> Timekeeper<R> {
             next_look: Instant::EPOCH,
             waker: None,
             called: false,
-            dismissed: false,
+            dismissed,
         };
-        let here = runtime.here().map(|here| Box::new(here) as Box<dyn Any + Send + Sync>);
         Self { runtime, here, state: Mutex::new(state) }
     }
 
@@ -104,10 +106,14 @@ impl<R: Runtime> Timekeeper<R> {
         self.runtime.spawn(keep_time(duty))
     }
 
-    /// Rings for this lease at this time at the latest, and not at what was said before.
+    /// Rings for this lease at this time at the latest.
     pub(crate) fn set(&self, place: Place, at: Instant) {
         let mut state = self.lock();
         let Some(seat) = state.seats.get_mut(place.0) else { return };
+        // What comes in another order than it was said is no later for that.
+        if seat.alarm.is_some_and(|alarm| alarm <= at) {
+            return;
+        }
         seat.alarm = Some(at);
         state.alarms.push(Reverse((at, place)));
         state.clear_away();

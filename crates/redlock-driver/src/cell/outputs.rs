@@ -136,29 +136,20 @@ impl<R: Runtime> Cell<R> {
         let errands = inner.has_errands();
         let starts = errands && !inner.errands;
         inner.errands |= errands;
-        self.set_alarm(&mut inner);
+        let alarm = inner.alarm();
         let turn = inner.turn_to_pass();
         let hints = if state == LeaseState::Acquiring { None } else { inner.hints.take() };
         drop(inner);
+        // What runs wakers is done outside the lock.
+        if let (Some(at), Some(place)) = (alarm, self.place.get()) {
+            self.timekeeper.set(*place, at);
+        }
         if starts {
             self.timekeeper.has_errands(self);
         } else if errands {
             self.wake();
         }
-        // It wakes whoever is next.
         drop((turn, hints));
-    }
-
-    /// Has the timekeeper ring when the machine wants to be told the time.
-    fn set_alarm(&self, inner: &mut Inner<R>) {
-        let machine = inner.machine.next_timeout().map(|(at, _)| at);
-        let Some(at) = machine.into_iter().chain(inner.unanswered.next_deadline()).min() else { return };
-        if inner.alarm.is_none_or(|alarm| at < alarm)
-            && let Some(place) = self.place.get()
-        {
-            inner.alarm = Some(at);
-            self.timekeeper.set(*place, at);
-        }
     }
 }
 
@@ -175,6 +166,17 @@ impl<R: Runtime> Drop for Acting<'_, R> {
 }
 
 impl<R> Inner<R> {
+    /// When the timekeeper is to ring, if that is before what was said last.
+    fn alarm(&mut self) -> Option<Instant> {
+        let machine = self.machine.next_timeout().map(|(at, _)| at);
+        let next = machine.into_iter().chain(self.unanswered.next_deadline()).min()?;
+        if self.alarm.is_some_and(|alarm| alarm <= next) {
+            return None;
+        }
+        self.alarm = Some(next);
+        Some(next)
+    }
+
     /// Whether there is something to do for the task that runs errands.
     fn has_errands(&self) -> bool {
         let waits = self.machine.state() == LeaseState::Acquiring;
