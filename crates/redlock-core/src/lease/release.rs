@@ -58,11 +58,11 @@ impl Grip {
 
     /// Whether the node is free of our token for good.
     fn is_free(self, deleted: &Ballot) -> bool {
-        match self.comes {
-            Comes::Nothing => matches!(deleted, Ballot::Yes(_) | Ballot::No) || self.had == Had::Nothing,
+        match deleted {
             // A token that was deleted was there, and an acquire puts it there once.
-            Comes::Acquire | Comes::Unknown => matches!(deleted, Ballot::Yes(_)),
-            Comes::Repair => false,
+            Ballot::Yes(_) => self.comes != Comes::Repair,
+            Ballot::No => self.comes == Comes::Nothing,
+            Ballot::Open(_) | Ballot::Fault(_) => self == Self::NONE,
         }
     }
 
