@@ -64,9 +64,9 @@ pub trait Connection: Clone + Send + Sync + 'static {
     /// provided method calls [`call`](Self::call) for each.
     fn call_all(
         &self,
-        commands: Vec<redis::Cmd>,
+        commands: redis::Pipeline,
     ) -> impl Future<Output = redis::RedisResult<Vec<redis::Value>>> + Send + 'static {
-        let calls: Vec<_> = commands.into_iter().map(|command| self.call(command)).collect();
+        let calls: Vec<_> = commands.cmd_iter().map(|command| self.call(command.clone())).collect();
         async move {
             let answers = join_all(calls).await;
             answers.into_iter().map(|answer| answer.or_else(server_error)).collect()
@@ -110,16 +110,9 @@ where
 
     fn call_all(
         &self,
-        commands: Vec<redis::Cmd>,
+        commands: redis::Pipeline,
     ) -> impl Future<Output = redis::RedisResult<Vec<redis::Value>>> + Send + 'static {
         let mut connection = self.0.clone();
-        async move {
-            let count = commands.len();
-            let mut pipeline = redis::Pipeline::with_capacity(count);
-            for command in commands {
-                pipeline.add_command(command);
-            }
-            connection.req_packed_commands(&pipeline, 0, count).await
-        }
+        async move { connection.req_packed_commands(&commands, 0, commands.len()).await }
     }
 }

@@ -1,5 +1,7 @@
 //! The commands on one connection: those that wait to be written, and those that wait for an answer.
 
+#![expect(clippy::vec_box, reason = "entries go from list to list, and are not small")]
+
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
@@ -28,7 +30,7 @@ pub(crate) struct Line {
     last_number: u64,
     /// Commands that somebody waits for.
     unanswered: usize,
-    waiting: VecDeque<Entry>,
+    waiting: VecDeque<Box<Entry>>,
     /// Somebody is about to write what waited.
     writing: bool,
     under_way: VecDeque<Batch>,
@@ -36,7 +38,7 @@ pub(crate) struct Line {
     waker: Option<Waker>,
 }
 
-/// A command on its way.
+/// A command on its way. It goes through several hands, so it is boxed.
 pub(crate) struct Entry {
     number: u64,
     pub(crate) command: Command,
@@ -47,8 +49,8 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    pub(crate) fn new(command: Command, phrasing: Phrasing, words: redis::Cmd, to: To) -> Self {
-        Self { number: 0, command, phrasing, words, to }
+    pub(crate) fn new(command: Command, phrasing: Phrasing, words: redis::Cmd, to: To) -> Box<Self> {
+        Box::new(Self { number: 0, command, phrasing, words, to })
     }
 
     /// Whether this is a delete of the token.
@@ -57,7 +59,7 @@ impl Entry {
     }
 
     /// The same, after what was said has been refused.
-    pub(crate) fn said_in_another_way(mut self) -> Self {
+    pub(crate) fn said_in_another_way(mut self: Box<Self>) -> Box<Self> {
         self.words = self.phrasing.words(&self.command);
         self
     }
@@ -76,26 +78,26 @@ type Call = Pin<Box<dyn Future<Output = RedisResult<Vec<Value>>> + Send>>;
 
 /// Commands that were written together.
 pub(crate) struct Batch {
-    entries: Vec<Entry>,
+    entries: Vec<Box<Entry>>,
     call: Call,
 }
 
 /// Commands that are about to be written, by whoever has this.
 pub(crate) struct Writing {
-    entries: Vec<Entry>,
+    entries: Vec<Box<Entry>>,
     waker: Option<Waker>,
 }
 
 /// What came of a batch, as far as nobody has been told.
 pub(crate) struct Outcome {
-    entries: vec::IntoIter<Entry>,
+    entries: vec::IntoIter<Box<Entry>>,
     values: RedisResult<vec::IntoIter<Value>>,
     /// It ended before it was even waited for.
     at_once: bool,
 }
 
 impl Outcome {
-    fn new(entries: Vec<Entry>, result: RedisResult<Vec<Value>>, at_once: bool) -> Self {
+    fn new(entries: Vec<Box<Entry>>, result: RedisResult<Vec<Value>>, at_once: bool) -> Self {
         Self { entries: entries.into_iter(), values: result.map(Vec::into_iter), at_once }
     }
 
@@ -105,7 +107,7 @@ impl Outcome {
     }
 
     /// What came of the next command.
-    pub(crate) fn next(&mut self) -> Option<(Entry, Answer)> {
+    pub(crate) fn next(&mut self) -> Option<(Box<Entry>, Answer)> {
         let entry = self.entries.next()?;
         Some((entry, Answer::of(self.values.as_mut().map(Iterator::next), self.at_once)))
     }
@@ -118,7 +120,7 @@ impl Outcome {
 
 impl Line {
     /// Takes a command in, or says that there are too many. Yields its number.
-    pub(crate) fn enter(&mut self, mut entry: Entry) -> Result<u64, Fault> {
+    pub(crate) fn enter(&mut self, mut entry: Box<Entry>) -> Result<u64, Fault> {
         backlog::room(self.unanswered, &entry.command.intent)?;
         self.unanswered += 1;
         self.last_number += 1;
@@ -128,7 +130,7 @@ impl Line {
     }
 
     /// Puts a command in once more, which was answered with a refusal.
-    pub(crate) fn enter_again(&mut self, entry: Entry) {
+    pub(crate) fn enter_again(&mut self, entry: Box<Entry>) {
         self.waiting.push_back(entry);
         self.wake();
     }
@@ -210,7 +212,7 @@ impl Line {
     }
 
     /// Takes everything out: what was not written, and what was.
-    pub(crate) fn clear(&mut self) -> (Vec<Entry>, Vec<Entry>) {
+    pub(crate) fn clear(&mut self) -> (Vec<Box<Entry>>, Vec<Box<Entry>>) {
         self.unanswered = 0;
         let unwritten = self.waiting.drain(..).collect();
         let written = self.under_way.drain(..).flat_map(|batch| batch.entries).collect();
@@ -249,7 +251,7 @@ impl Line {
     /// What somebody waits for.
     fn wanted(&self) -> impl Iterator<Item = &Entry> {
         let written = self.under_way.iter().flat_map(|batch| &batch.entries);
-        self.waiting.iter().chain(written).filter(|entry| !matches!(entry.to, To::Nobody))
+        self.waiting.iter().chain(written).map(Box::as_ref).filter(|entry| !matches!(entry.to, To::Nobody))
     }
 }
 
@@ -257,13 +259,15 @@ impl Writing {
     /// Writes. The first poll gives the commands their place in the connection's order.
     pub(crate) fn write(self, connection: &impl Connection) -> Result<Batch, Outcome> {
         let Self { mut entries, waker } = self;
-        let mut words = entries.iter_mut().map(|entry| std::mem::take(&mut entry.words));
-        let mut call: Call = match (words.len(), words.next()) {
-            (1, Some(words)) => {
-                let call = connection.call(words);
-                Box::pin(async move { call.await.map(|value| vec![value]) })
+        let mut call: Call = if let [entry] = &mut *entries {
+            let call = connection.call(std::mem::take(&mut entry.words));
+            Box::pin(async move { call.await.map(|value| vec![value]) })
+        } else {
+            let mut together = redis::Pipeline::with_capacity(entries.len());
+            for entry in &mut entries {
+                together.add_command(std::mem::take(&mut entry.words));
             }
-            (_, first) => Box::pin(connection.call_all(first.into_iter().chain(words).collect())),
+            Box::pin(connection.call_all(together))
         };
         let waker = waker.as_ref().unwrap_or(Waker::noop());
         match call.as_mut().poll(&mut Context::from_waker(waker)) {
@@ -305,7 +309,7 @@ mod tests {
         }
     }
 
-    fn entry(number: u8) -> Entry {
+    fn entry(number: u8) -> Box<Entry> {
         let (dialect, command) = (Dialect::new(Arc::default()), set(number, 100));
         let phrasing = Phrasing::new(&dialect, &command.intent);
         let words = phrasing.words(&command);

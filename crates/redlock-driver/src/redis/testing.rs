@@ -281,12 +281,12 @@ impl Connection for Wired {
 
     fn call_all(
         &self,
-        commands: Vec<redis::Cmd>,
+        commands: redis::Pipeline,
     ) -> impl Future<Output = RedisResult<Vec<Value>>> + Send + 'static {
         let this = self.clone();
         async move {
             lock(&this.socket.0.server).batches.push(commands.len());
-            let receivers: Vec<_> = commands.iter().map(|command| this.send(command)).collect();
+            let receivers: Vec<_> = commands.cmd_iter().map(|command| this.send(command)).collect();
             let mut answers = Vec::new();
             for receiver in receivers {
                 let answer = receiver.await;

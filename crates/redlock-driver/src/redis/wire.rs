@@ -253,7 +253,7 @@ impl<C: Connection> Wire<C> {
             if reply.is_ok() && !self.has_answered() {
                 self.answered.store(true, Ordering::Relaxed);
             }
-            let Entry { phrasing, command, .. } = &mut entry;
+            let Entry { phrasing, command, .. } = &mut *entry;
             // Not an acquire that a delete has followed: that delete would then come first.
             let wanted = || {
                 let token = command.intent.token();
@@ -278,8 +278,8 @@ impl<C: Connection> Wire<C> {
         }
     }
 
-    fn tell(self: &Arc<Self>, entry: Entry, answer: Answer) {
-        let Entry { command, to, .. } = entry;
+    fn tell(self: &Arc<Self>, entry: Box<Entry>, answer: Answer) {
+        let Entry { command, to, .. } = *entry;
         match to {
             // Whoever waited may be gone.
             To::Caller(sender) => drop(sender.send(answer)),
