@@ -6,8 +6,8 @@ use redlock_core::{Command, CommandId, Fault, Reply};
 
 /// Waits for the answers of commands that were handed to a connection. Each ends in one of two ways.
 pub(crate) trait Recipient: Send + Sync {
-    /// The command was answered, or will never be.
-    fn answered(self: Arc<Self>, id: CommandId, reply: Result<Reply, Fault>);
+    /// The command was answered, or will never be. True if this lets a caller go on who waited for it.
+    fn answered(self: Arc<Self>, id: CommandId, reply: Result<Reply, Fault>) -> bool;
 
     /// The connection turned out to be broken before it took the command in: it may be sent on another.
     fn given_back(self: Arc<Self>, command: Command);

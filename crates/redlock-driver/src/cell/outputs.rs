@@ -31,7 +31,7 @@ impl<R: Runtime> Cell<R> {
     /// Feeds the lease under one lock and one reading of the clock, which is read under the lock: else two
     /// threads could bring the machine their readings in the wrong order. Then acts on what the machine wants.
     pub(super) fn feed<T>(self: &Arc<Self>, input: impl FnOnce(&mut Inner<R>, Instant) -> T) -> T {
-        self.feed_locked(self.lock(), input)
+        self.feed_locked(self.lock(), input).0
     }
 
     /// The same, but not when nothing is left to do.
@@ -46,19 +46,19 @@ impl<R: Runtime> Cell<R> {
         self: &'a Arc<Self>,
         mut inner: MutexGuard<'a, Inner<R>>,
         input: impl FnOnce(&mut Inner<R>, Instant) -> T,
-    ) -> T {
+    ) -> (T, bool) {
         let now = self.runtime().now();
         let fed = input(&mut inner, now);
         inner.now = now;
-        self.act_on(inner);
-        fed
+        (fed, self.act_on(inner))
     }
 
     /// Tells the events and sends the commands that the machine has ready. Whoever comes while another is at
-    /// it leaves it to that one, so that the commands go out in their order.
-    pub(super) fn act_on<'a>(self: &'a Arc<Self>, mut inner: MutexGuard<'a, Inner<R>>) {
+    /// it leaves it to that one, so that the commands go out in their order. True if a caller was told something.
+    pub(super) fn act_on<'a>(self: &'a Arc<Self>, mut inner: MutexGuard<'a, Inner<R>>) -> bool {
+        let mut told = false;
         if inner.acting {
-            return;
+            return told;
         }
         if inner.machine.has_output() {
             inner.acting = true;
@@ -67,7 +67,7 @@ impl<R: Runtime> Cell<R> {
             loop {
                 match inner.machine.poll_output() {
                     Output::Send(command) => inner = self.send(inner, command, &mut words),
-                    Output::Event(event) => inner = self.tell(inner, &event),
+                    Output::Event(event) => inner = self.tell(inner, &event, &mut told),
                     Output::Wait(_) => break,
                 }
             }
@@ -75,6 +75,7 @@ impl<R: Runtime> Cell<R> {
             std::mem::forget(acting);
         }
         self.leave(inner);
+        told
     }
 
     /// Gives a command to a connection that takes it at once, or makes it an errand.
@@ -108,6 +109,7 @@ impl<R: Runtime> Cell<R> {
         self: &'a Arc<Self>,
         mut inner: MutexGuard<'a, Inner<R>>,
         event: &Event,
+        told: &mut bool,
     ) -> MutexGuard<'a, Inner<R>> {
         inner.paused |= matches!(event, Event::AttemptFailed { .. });
         self.common.counters.count(event);
@@ -122,6 +124,7 @@ impl<R: Runtime> Cell<R> {
         }
         if let Some(telling) = telling {
             telling.deliver();
+            *told = true;
         }
         self.lock()
     }
@@ -196,17 +199,18 @@ impl<R> Inner<R> {
 
 /// The side of the connections.
 impl<R: Runtime> Recipient for Cell<R> {
-    fn answered(self: Arc<Self>, id: CommandId, mut reply: Result<Reply, Fault>) {
+    fn answered(self: Arc<Self>, id: CommandId, mut reply: Result<Reply, Fault>) -> bool {
         if tracing::enabled!(tracing::Level::TRACE) {
             let asked = self.lock().unanswered.get(id).cloned();
             if let Some(asked) = asked {
                 trace::answer(&self, &asked, &reply);
             }
         }
-        self.feed(|inner, now| {
+        let ((), told) = self.feed_locked(self.lock(), |inner, now| {
             inner.unanswered.answered(id, &mut reply);
             inner.machine.handle_reply(now, id, reply);
         });
+        told
     }
 
     fn given_back(self: Arc<Self>, command: Command) {

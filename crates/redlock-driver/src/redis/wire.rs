@@ -223,16 +223,14 @@ impl<C: Connection> Wire<C> {
     /// A look by the task that takes the answers in. It tells some of them, and leaves the others for the next
     /// look. True if something waits to be written.
     pub(super) fn poll(self: &Arc<Self>, left: &mut Option<Outcome>, cx: &mut Context<'_>) -> bool {
-        let mut told = 0;
+        let mut callers = TOLD_AT_ONCE;
         loop {
             let (next, work) = {
                 let mut line = lock(&self.line);
                 (left.take().or_else(|| line.poll(cx)), line.has_work())
             };
             let Some(mut outcome) = next else { return work };
-            let before = outcome.len();
-            self.conclude(&mut outcome, TOLD_AT_ONCE.saturating_sub(told));
-            told += before - outcome.len();
+            callers -= self.conclude(&mut outcome, callers);
             if outcome.len() > 0 {
                 *left = Some(outcome);
                 return work;
@@ -246,10 +244,13 @@ impl<C: Connection> Wire<C> {
         self.write(writing);
     }
 
-    /// Tells the next so many what came of their commands. What was refused is said in another way.
-    pub(super) fn conclude(self: &Arc<Self>, outcome: &mut Outcome, most: usize) {
-        for _ in 0..most {
-            let Some((mut entry, Answer { reply, damage, unsent })) = outcome.next() else { break };
+    /// Tells what came of the next commands, until that has let so many callers go on. Yields how many they were.
+    /// What was refused is said in another way.
+    pub(super) fn conclude(self: &Arc<Self>, outcome: &mut Outcome, most: usize) -> usize {
+        let mut callers = 0;
+        while callers < most
+            && let Some((mut entry, Answer { reply, damage, unsent })) = outcome.next()
+        {
             if reply.is_ok() && !self.has_answered() {
                 self.answered.store(true, Ordering::Relaxed);
             }
@@ -268,7 +269,7 @@ impl<C: Connection> Wire<C> {
                         line.leave();
                     }
                     drop(line);
-                    self.tell(entry, Answer { reply, damage, unsent });
+                    callers += usize::from(self.tell(entry, Answer { reply, damage, unsent }));
                 }
             }
         }
@@ -276,24 +277,27 @@ impl<C: Connection> Wire<C> {
             // It was cut meanwhile, and there is no more saying it in another way.
             self.end(cause.clone(), Damage::None);
         }
+        callers
     }
 
-    fn tell(self: &Arc<Self>, entry: Box<Entry>, answer: Answer) {
+    /// True if this lets a caller go on.
+    fn tell(self: &Arc<Self>, entry: Box<Entry>, answer: Answer) -> bool {
         let Entry { command, to, .. } = *entry;
         match to {
             // Whoever waited may be gone.
-            To::Caller(sender) => drop(sender.send(answer)),
+            To::Caller(sender) => sender.send(answer).is_ok(),
             To::Recipient(to) => {
                 if let Some(keeper) = self.keeper.upgrade() {
                     keeper.concluded(self, &command, &answer);
                 }
                 if answer.unsent {
                     to.given_back(command);
+                    false
                 } else {
-                    to.answered(command.id, answer.reply);
+                    to.answered(command.id, answer.reply)
                 }
             }
-            To::Nobody => {}
+            To::Nobody => false,
         }
     }
 }
@@ -387,9 +391,9 @@ impl<C: Connection> Drop for Ticket<C> {
     }
 }
 
-/// So many answers are told at once at most, before those who got them have a chance to run: what they say next
-/// is written while others are told, so that client and server work at the same time and not by turns.
-const TOLD_AT_ONCE: usize = 16;
+/// So many callers are told at once at most, before they have a chance to run: what they say next is written while
+/// others are told, so that client and server work at the same time and not by turns.
+const TOLD_AT_ONCE: usize = 8;
 
 #[cfg(test)]
 mod tests;

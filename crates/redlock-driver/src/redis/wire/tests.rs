@@ -20,8 +20,9 @@ struct Ears {
 }
 
 impl Recipient for Ears {
-    fn answered(self: Arc<Self>, id: CommandId, reply: Result<Reply, Fault>) {
+    fn answered(self: Arc<Self>, id: CommandId, reply: Result<Reply, Fault>) -> bool {
         lock(&self.heard).push((id.get(), reply));
+        true
     }
 
     fn given_back(self: Arc<Self>, command: Command) {

@@ -16,8 +16,9 @@ type Heard = (u64, Option<Result<Reply, Fault>>);
 struct Ears(Mutex<Vec<Heard>>);
 
 impl Recipient for Ears {
-    fn answered(self: Arc<Self>, id: CommandId, reply: Result<Reply, Fault>) {
+    fn answered(self: Arc<Self>, id: CommandId, reply: Result<Reply, Fault>) -> bool {
         lock(&self.0).push((id.get(), Some(reply)));
+        true
     }
 
     fn given_back(self: Arc<Self>, command: Command) {
