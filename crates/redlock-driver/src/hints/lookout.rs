@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 
-use super::sight::{Mark, Owner, Sight, Watch};
+use super::others::Others;
+use super::sight::{Mark, Sight, Watch};
 use crate::Runtime;
-use crate::courtesy::{self, MOST_OTHERS};
 use crate::redis::timing;
 
 /// Makes hints of what is seen of a key.
@@ -24,10 +24,6 @@ pub(super) struct Lookout<R> {
     simply_held: bool,
     /// Who was last seen to have it.
     holder: Option<Mark>,
-    /// Who is none of the others.
-    us: Owner,
-    /// Who has had it, up to a limit.
-    others: Vec<Owner>,
     /// The key is free, and that is a hint when this ends.
     hint_in: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     /// How long until it is the next one.
@@ -44,45 +40,27 @@ pub(super) enum News {
 }
 
 impl<R: Runtime> Lookout<R> {
-    pub(super) const fn new(runtime: R, watch: Box<dyn Watch>, us: Owner) -> Self {
-        let others = Vec::new();
-        Self {
-            runtime,
-            watch,
-            simply_held: false,
-            holder: None,
-            us,
-            others,
-            hint_in: None,
-            again: FIRST_AGAIN,
-        }
+    pub(super) const fn new(runtime: R, watch: Box<dyn Watch>) -> Self {
+        Self { runtime, watch, simply_held: false, holder: None, hint_in: None, again: FIRST_AGAIN }
     }
 
-    /// How many others were seen to have the lease.
-    pub(super) fn others(&self) -> u32 {
-        u32::try_from(self.others.len()).unwrap_or(u32::MAX)
-    }
-
-    /// Ends with the next hint. `expected` is how many others are to go first.
-    pub(super) fn poll(&mut self, expected: u32, context: &mut Context<'_>) -> Poll<News> {
+    /// Ends with the next hint. Some of the others may have to go first.
+    pub(super) fn poll(&mut self, others: &mut Others, context: &mut Context<'_>) -> Poll<News> {
         while let Poll::Ready(sight) = self.watch.poll_sight(context) {
             (self.hint_in, self.again) = (None, FIRST_AGAIN);
             let simply_held = std::mem::take(&mut self.simply_held);
             match sight {
-                Sight::Free => match courtesy::leave(expected, self.others()) {
+                Sight::Free => match others.leave() {
                     None => return Poll::Ready(self.hint()),
                     Some(left_to_others) => self.hint_in(left_to_others),
                 },
                 Sight::Held(mark) => {
                     let renews = self.holder.replace(mark) == Some(mark);
-                    let owner = mark.owner();
                     // What we have left there ourselves, and are about to delete, makes no hint when it goes.
-                    self.simply_held = !renews && owner != self.us;
-                    if owner != self.us && !self.others.contains(&owner) && self.others() < MOST_OTHERS {
-                        self.others.push(owner);
-                    }
+                    self.simply_held = !renews && others.are(mark.owner());
+                    others.see(mark.owner());
                 }
-                Sight::Changed if simply_held && courtesy::leave(expected, self.others()).is_none() => {
+                Sight::Changed if simply_held && others.leave().is_none() => {
                     return Poll::Ready(News::Hint);
                 }
                 Sight::Changed => {}

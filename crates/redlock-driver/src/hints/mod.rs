@@ -1,6 +1,7 @@
 //! Being woken when a lease that somebody else has goes, while one waits for it.
 
 mod lookout;
+mod others;
 mod presence;
 mod sight;
 
@@ -13,8 +14,9 @@ use futures_util::future::{Either, select};
 use redlock_core::{Instant, LeaseSpec, NodeId, Token};
 
 use self::lookout::{Lookout, News};
+use self::others::Others;
 pub(crate) use self::presence::Presence;
-pub(crate) use self::sight::{MANAGER_LEN, Mark, Owner, Sight, Watch};
+pub(crate) use self::sight::{MANAGER_LEN, Mark, Sight, Watch};
 use crate::courtesy::{self, Wait};
 use crate::redis::timing;
 use crate::{Node, Runtime};
@@ -29,10 +31,7 @@ pub(crate) struct Hints<R> {
     key: Arc<str>,
     /// Whether it is wanted at all.
     wanted: bool,
-    /// How many others are to have the lease first.
-    expected: u32,
-    /// Who is none of the others.
-    us: Owner,
+    others: Others,
     /// There was a pause, so somebody was in the way.
     paused: bool,
     /// By node. None of them before the first look.
@@ -53,14 +52,14 @@ impl<R: Runtime> Hints<R> {
     /// Hints about the key of this lease at these nodes, if they are wanted. Nothing is watched yet.
     pub(crate) fn new(runtime: R, nodes: Arc<[Node]>, spec: &LeaseSpec, token: Token) -> Self {
         let (key, wanted) = (Arc::clone(spec.resource()), spec.config().wake_on_release());
-        let us = Mark::of(token.to_hex().as_bytes()).owner();
-        Self { runtime, nodes, key, wanted, expected: 0, us, paused: false, posts: Vec::new() }
+        let others = Others::than(Mark::of(token.to_hex().as_bytes()).owner());
+        Self { runtime, nodes, key, wanted, others, paused: false, posts: Vec::new() }
     }
 
     /// Lets so many others than us have the lease first, as far as one node shows them, but does not wait for
     /// it longer than `until`. To be called within a task of the runtime.
     pub(crate) async fn rest(&mut self, expected: u32, until: Instant) {
-        self.expected = expected;
+        self.others.expected = expected;
         let runtime = self.runtime.clone();
         let hinted = poll_fn(|context| match self.look(NodeId::new(0), context) {
             Some(Poll::Ready(())) => Poll::Ready(true),
@@ -93,12 +92,11 @@ impl<R: Runtime> Hints<R> {
         let post = self.posts.get_mut(node.index())?;
         if let Post::Empty = post {
             let watch = known.watch(&self.key);
-            *post = watch.map_or(Post::Deaf, |watch| {
-                Post::Watched(Lookout::new(self.runtime.clone(), watch, self.us))
-            });
+            *post =
+                watch.map_or(Post::Deaf, |watch| Post::Watched(Lookout::new(self.runtime.clone(), watch)));
         }
         let Post::Watched(lookout) = post else { return None };
-        match lookout.poll(self.expected, context) {
+        match lookout.poll(&mut self.others, context) {
             Poll::Pending => Some(Poll::Pending),
             Poll::Ready(News::Hint) => Some(Poll::Ready(())),
             Poll::Ready(News::None) => {
@@ -119,14 +117,12 @@ impl<R: Runtime> Hints<R> {
 
     /// What was seen of others so far.
     pub(crate) fn wait(&self) -> Wait {
-        let seen = self.posts.iter().filter_map(|post| match post {
-            Post::Watched(lookout) => Some(lookout.others()),
-            Post::Empty | Post::Deaf => None,
-        });
-        match seen.max() {
-            Some(others) => Wait::Seen(others),
-            None if self.paused => Wait::Unseen,
-            None => Wait::None,
+        if self.posts.iter().any(|post| matches!(post, Post::Watched(_))) {
+            Wait::Seen(self.others.count())
+        } else if self.paused {
+            Wait::Unseen
+        } else {
+            Wait::None
         }
     }
 }

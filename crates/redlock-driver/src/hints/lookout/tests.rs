@@ -3,6 +3,7 @@ use std::future::poll_fn;
 use std::time::Duration;
 
 use super::*;
+use crate::courtesy::MOST_OTHERS;
 use crate::redis::testing::Bench;
 
 /// Shows one sight after the other.
@@ -22,22 +23,41 @@ fn held(holder: u8) -> Sight {
     Sight::Held(Mark::of(&[holder]))
 }
 
-fn lookout() -> Lookout<Bench> {
-    Lookout::new(Bench::new([]), Box::new(Script(VecDeque::new())), Mark::of(US).owner())
+/// A lookout, and those who are to go before.
+struct Rig {
+    lookout: Lookout<Bench>,
+    others: Others,
 }
 
-/// What one more sight leads to.
-fn show(lookout: &mut Lookout<Bench>, sight: Sight, expected: u32) -> Option<News> {
-    lookout.watch = Box::new(Script([sight].into()));
-    poll_fn(|context| lookout.poll(expected, context)).now_or_never()
+impl Rig {
+    /// So many are to go before.
+    fn behind(expected: u32) -> Self {
+        let mut others = Others::than(Mark::of(US).owner());
+        others.expected = expected;
+        Self { lookout: lookout(), others }
+    }
+
+    /// What one more sight leads to.
+    fn show(&mut self, sight: Sight) -> Option<News> {
+        self.lookout.watch = Box::new(Script([sight].into()));
+        self.news().now_or_never()
+    }
+
+    fn news(&mut self) -> impl Future<Output = News> {
+        poll_fn(|context| self.lookout.poll(&mut self.others, context))
+    }
+}
+
+fn lookout() -> Lookout<Bench> {
+    Lookout::new(Bench::new([]), Box::new(Script(VecDeque::new())))
 }
 
 /// After which of the sights there were hints.
 fn hints(sights: &[Sight]) -> Vec<usize> {
-    let mut lookout = lookout();
+    let mut rig = Rig::behind(0);
     let mut hints = Vec::new();
     for (number, sight) in sights.iter().enumerate() {
-        match show(&mut lookout, *sight, 0) {
+        match rig.show(*sight) {
             Some(News::Hint) => hints.push(number),
             Some(News::None) => assert_eq!(*sight, Sight::Over),
             None => {}
@@ -76,62 +96,72 @@ async fn that_we_take_our_own_back_is_looked_into() {
 /// Whoever was hinted at may have been deaf.
 #[tokio::test(start_paused = true)]
 async fn that_a_key_is_free_is_said_again_until_it_is_not() {
-    let mut lookout = lookout();
-    assert_eq!(show(&mut lookout, Sight::Free, 0), Some(News::Hint));
+    let mut rig = Rig::behind(0);
+    assert_eq!(rig.show(Sight::Free), Some(News::Hint));
     let begun = tokio::time::Instant::now();
     for _ in 0..10 {
-        assert_eq!(poll_fn(|context| lookout.poll(0, context)).await, News::Hint);
+        assert_eq!(rig.news().await, News::Hint);
     }
     let millis = begun.elapsed().as_millis();
     assert!((200..300).contains(&millis), "10 times in {millis} ms");
-    assert_eq!(show(&mut lookout, CHANGED, 0), None);
-    assert_eq!(show(&mut lookout, held(1), 0), None);
+    assert_eq!(rig.show(CHANGED), None);
+    assert_eq!(rig.show(held(1)), None);
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert_eq!(poll_fn(|context| lookout.poll(0, context)).now_or_never(), None);
+    assert_eq!(rig.news().now_or_never(), None);
 }
 
 #[tokio::test(start_paused = true)]
 async fn others_go_first_if_they_come() {
-    let mut lookout = lookout();
+    let mut rig = Rig::behind(3);
     for other in 1..=3 {
         for sight in [Sight::Free, CHANGED, held(other)] {
-            assert_eq!(show(&mut lookout, sight, 3), None, "{other}: {sight:?}");
+            assert_eq!(rig.show(sight), None, "{other}: {sight:?}");
         }
     }
-    assert_eq!(show(&mut lookout, CHANGED, 3), Some(News::Hint));
-    assert_eq!(lookout.others(), 3);
+    assert_eq!(rig.show(CHANGED), Some(News::Hint));
+    assert_eq!(rig.others.count(), 3);
 }
 
 #[tokio::test(start_paused = true)]
 async fn others_are_counted_once_and_not_we() {
-    let mut lookout = lookout();
+    let mut rig = Rig::behind(300);
     let another = US.iter().map(|byte| byte ^ u8::from(*byte == b'6')).collect::<Vec<_>>();
     let [mut later, mut last] = [US.to_vec(), another.clone()];
     (later[20], last[20]) = (b'x', b'x');
     for value in [US, &later, &another, &last, &another] {
-        assert_eq!(show(&mut lookout, Sight::Held(Mark::of(value)), 3), None);
-        assert_eq!(show(&mut lookout, CHANGED, 3), None);
+        assert_eq!(rig.show(Sight::Held(Mark::of(value))), None);
+        assert_eq!(rig.show(CHANGED), None);
     }
-    assert_eq!(lookout.others(), 1);
+    assert_eq!(rig.others.count(), 1);
     for other in 0..=255 {
-        assert_eq!(show(&mut lookout, held(other), 300), None);
+        assert_eq!(rig.show(held(other)), None);
     }
-    assert_eq!(lookout.others(), MOST_OTHERS);
+    assert_eq!(rig.others.count(), MOST_OTHERS);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_key_that_nobody_takes_is_not_left_to_others_for_long() {
-    let mut lookout = lookout();
+    let mut rig = Rig::behind(4);
     let mut before = None;
     for seen in 0..4 {
-        assert_eq!(show(&mut lookout, Sight::Free, 4), None);
+        assert_eq!(rig.show(Sight::Free), None);
         let begun = tokio::time::Instant::now();
-        assert_eq!(poll_fn(|context| lookout.poll(4, context)).await, News::Hint);
+        assert_eq!(rig.news().await, News::Hint);
         let left = begun.elapsed();
         assert!(left <= Duration::from_millis(3), "{left:?}");
         assert!(before.is_none_or(|before| left <= before), "{before:?}, then {left:?}");
         before = Some(left);
-        assert_eq!(show(&mut lookout, CHANGED, 4), None);
-        assert_eq!(show(&mut lookout, held(seen), 4), None);
+        assert_eq!(rig.show(CHANGED), None);
+        assert_eq!(rig.show(held(seen)), None);
     }
+}
+
+/// On several nodes each shows but some of those who have the lease.
+#[tokio::test(start_paused = true)]
+async fn who_was_seen_at_another_node_has_gone_first_too() {
+    let mut rig = Rig::behind(2);
+    assert_eq!(rig.show(held(1)), None);
+    rig.lookout = lookout();
+    assert_eq!(rig.show(held(2)), None);
+    assert_eq!(rig.show(CHANGED), Some(News::Hint));
 }
