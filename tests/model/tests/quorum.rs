@@ -53,7 +53,7 @@ fn split_votes() {
         let holder = Plan { releases: true, ..rival.clone() };
         let facts = vec![Fact::AcquiredLater, Fact::Released, Fact::LostExpired];
         let setup = Setup::new(3, 4, [holder, rival]);
-        verify(&Setup { grain: Grain::Coarse, behind: 1, facts, ..setup }, 925_184);
+        verify(&Setup { grain: Grain::Coarse, behind: 1, facts, ..setup }, 914_777);
     }
 }
 
@@ -74,7 +74,7 @@ fn hints() {
 fn hints_and_release() {
     if is_long() {
         let holder = Plan { releases: true, ..Plan::once() };
-        verify(&hinted(3, holder, &[Fact::Released]), 2_590_849);
+        verify(&hinted(3, holder, &[Fact::Released]), 2_544_589);
     }
 }
 
@@ -101,13 +101,13 @@ fn renewal() {
 #[test]
 fn release_and_abandon() {
     let holder = Plan { releases: true, abandons: true, ..Plan::once() };
-    verify(&three(3, 1, holder, &[Fact::Released, Fact::Cancelled, Fact::LostClosed]), 741_429);
+    verify(&three(3, 1, holder, &[Fact::Released, Fact::Cancelled, Fact::LostClosed]), 735_108);
 }
 
 #[test]
 fn release_with_more_behind() {
     if is_long() {
         let holder = Plan { releases: true, ..Plan::once() };
-        verify(&three(3, 2, holder, &[Fact::Released, Fact::NotReleased, Fact::AlreadyExpired]), 2_737_712);
+        verify(&three(3, 2, holder, &[Fact::Released, Fact::NotReleased, Fact::AlreadyExpired]), 2_697_455);
     }
 }

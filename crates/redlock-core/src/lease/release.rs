@@ -74,7 +74,13 @@ impl Grip {
     /// A straggler of the acquire.
     fn answer_acquire(&mut self, vote: &Vote) {
         match vote {
-            Vote::Yes(_) => self.comes = Comes::Nothing,
+            Vote::Yes(_) => {
+                self.comes = Comes::Nothing;
+                // It had granted the key by then, for all we know; if the delete does not find it, it was lost.
+                if self.had == Had::Maybe {
+                    self.had = Had::Key;
+                }
+            }
             Vote::No | Vote::Fault(Fault::NotExecuted(_)) => {
                 *self = Self::NONE;
             }
