@@ -1,8 +1,11 @@
 //! What any test may do to a node: look, and set keys of its own.
 
+use std::error::Error;
+use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
-use redis::{Client, Cmd, Connection, FromRedisValue, cmd};
+use redis::{Client, Cmd, Connection, FromRedisValue, RedisError, cmd};
 
 /// One Redis primary that a test may talk to, but not harm.
 ///
@@ -85,7 +88,15 @@ impl Primary {
 
     /// A connection, if there is one to be had within `limit`.
     pub(super) fn try_connection(&self, limit: Duration) -> redis::RedisResult<Connection> {
-        let connection = Client::open(self.url())?.get_connection_with_timeout(limit)?;
+        let client = Client::open(self.url())?;
+        let connection = loop {
+            match client.get_connection_with_timeout(limit) {
+                // The handshake has a time limit, and a read that has one ends when the process was stopped for a
+                // moment, as programs under test are.
+                Err(error) if is_interruption(&error) => {}
+                connected => break connected?,
+            }
+        };
         connection.set_read_timeout(Some(limit))?;
         connection.set_write_timeout(Some(limit))?;
         Ok(connection)
@@ -98,6 +109,13 @@ impl Primary {
             panic!("{}: {}: {error}", self.address, name_of(command));
         })
     }
+}
+
+fn is_interruption(error: &RedisError) -> bool {
+    // What the client's error holds is a shared one, which holds the system's.
+    let shared = error.source().and_then(|source| source.downcast_ref::<Arc<dyn Error + Send + Sync>>());
+    let io = shared.and_then(|shared| shared.downcast_ref::<io::Error>());
+    io.is_some_and(|error| error.kind() == io::ErrorKind::Interrupted)
 }
 
 /// `text` as a part of a URL in which it cannot be mistaken for anything else.
@@ -154,6 +172,13 @@ mod tests {
     fn calls_are_read_from_the_statistics() {
         assert_eq!(calls_of("calls=12,usec=34,rejected_calls=0"), Some(12));
         assert_eq!(calls_of("usec=34"), None);
+    }
+
+    #[test]
+    fn an_interruption_is_told_from_a_failure() {
+        let error = |kind: io::ErrorKind| RedisError::from(io::Error::from(kind));
+        assert!(is_interruption(&error(io::ErrorKind::Interrupted)));
+        assert!(!is_interruption(&error(io::ErrorKind::ConnectionRefused)));
     }
 
     #[test]
