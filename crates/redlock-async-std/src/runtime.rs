@@ -31,7 +31,7 @@ impl Runtime for AsyncStd {
         Ok(())
     }
 
-    fn here(&self) -> Option<impl PartialEq + Send + Sync + 'static> {
+    fn here(&self) -> Option<impl Eq + Send + Sync + 'static> {
         // There is one, everywhere.
         Some(())
     }

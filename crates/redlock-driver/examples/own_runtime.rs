@@ -48,7 +48,7 @@ impl Runtime for Threads {
         thread::Builder::new().spawn(|| block_on(task)).map(drop).map_err(|_| NotRunning)
     }
 
-    fn here(&self) -> Option<impl PartialEq + Send + Sync + 'static> {
+    fn here(&self) -> Option<impl Eq + Send + Sync + 'static> {
         // There is one, and it is everywhere.
         Some(())
     }

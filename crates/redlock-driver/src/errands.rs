@@ -16,9 +16,9 @@ use crate::recipient::Recipient as _;
 
 /// Starts the task. If it is dropped before its end, as its runtime does when it stops, also when it was never
 /// polled, the lease ends.
-pub(crate) fn start<R: Runtime>(runtime: &R, cell: &Arc<Cell<R>>) {
+pub(crate) fn start<R: Runtime>(cell: &Arc<Cell<R>>) {
     // Nothing more is to be done about it if there is no runtime: the lease has ended by that.
-    let _ = runtime.spawn(run(Arc::clone(cell)));
+    let _ = cell.runtime().spawn(run(Arc::clone(cell)));
 }
 
 fn run<R: Runtime>(cell: Arc<Cell<R>>) -> impl Future<Output = ()> + Send + 'static {

@@ -8,7 +8,7 @@ use redlock_core::Error;
 
 use crate::Runtime;
 use crate::cell::Cell;
-use crate::timekeeper::Timekeeper;
+use crate::timekeeper::{Timed, Timekeeper};
 
 /// Knows whoever keeps the time of a lease, so that closing can end and await them all.
 pub(crate) struct Leases<R> {
@@ -56,7 +56,7 @@ impl<R: Runtime> Leases<R> {
                 return Err(Error::Closed);
             }
             self.running.fetch_add(1, Ordering::Relaxed);
-            timekeeper.enter(cell)
+            timekeeper.enter(Arc::<Cell<R>>::clone(cell))
         };
         match started {
             true => Ok(()),
@@ -93,24 +93,22 @@ impl<R: Runtime> Leases<R> {
             state.idle.push(sender);
         }
         drop(state);
-        self.for_each(Cell::abandon);
+        self.for_each(Timed::abandon);
         receiver
     }
 
     /// Ends every lease, with whatever is still open, and the keeping of time.
     pub(crate) fn stop(&self) {
-        self.for_each(Cell::orphan);
+        self.for_each(Timed::orphan);
         let timekeepers = std::mem::take(&mut self.lock().timekeepers);
         for timekeeper in timekeepers {
             timekeeper.dismiss();
         }
     }
 
-    fn for_each(&self, act: impl Fn(&Arc<Cell<R>>)) {
-        let cells: Vec<_> = self.lock().timekeepers.iter().flat_map(|it| it.leases()).collect();
-        for cell in cells {
-            act(&cell);
-        }
+    fn for_each(&self, act: impl Fn(Arc<dyn Timed>)) {
+        let leases: Vec<_> = self.lock().timekeepers.iter().flat_map(|it| it.leases()).collect();
+        leases.into_iter().for_each(act);
     }
 
     fn lock(&self) -> MutexGuard<'_, State<R>> {

@@ -36,7 +36,7 @@ pub trait Runtime: Clone + Send + Sync + 'static {
     ///
     /// Leases of one manager that are asked for on the same runtime share the task that keeps their time. The
     /// provided method does not tell, so each has one of its own: that works, and costs more.
-    fn here(&self) -> Option<impl PartialEq + Send + Sync + 'static> {
+    fn here(&self) -> Option<impl Eq + Send + Sync + 'static> {
         None::<()>
     }
 }

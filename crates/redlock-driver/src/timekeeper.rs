@@ -11,8 +11,7 @@ use std::time::Duration;
 
 use redlock_core::Instant;
 
-use crate::cell::Cell;
-use crate::{NotRunning, Runtime, errands};
+use crate::{NotRunning, Runtime};
 
 /// Rings for each lease when its machine wants to be told the time, and has errands run for those that need
 /// them.
@@ -22,21 +21,39 @@ pub(crate) struct Timekeeper<R> {
     runtime: R,
     /// Tells the runtime from others, if it can be told.
     here: Option<Box<dyn Any + Send + Sync>>,
-    state: Mutex<State<R>>,
+    state: Mutex<State>,
+}
+
+/// A lease, as far as a timekeeper knows it.
+pub(crate) trait Timed: Send + Sync {
+    /// It was taken in, once and for all.
+    fn has_place(&self, place: Place);
+
+    /// It is time.
+    fn ring(self: Arc<Self>);
+
+    /// Starts the task for its errands. To be called on its runtime.
+    fn run_errands(self: Arc<Self>);
+
+    /// Nobody wants it any more.
+    fn abandon(self: Arc<Self>);
+
+    /// There is nobody to keep its time any more.
+    fn orphan(self: Arc<Self>);
 }
 
 /// A lease's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place(usize);
 
-struct State<R> {
-    seats: Vec<Seat<R>>,
+struct State {
+    seats: Vec<Seat>,
     free: Vec<Place>,
     /// The next one first. Those that were put forward or belong to a lease that is over stay until they are
     /// due, or too many.
     alarms: BinaryHeap<Reverse<(Instant, Place)>>,
     /// Leases with errands to run.
-    calls: Vec<Arc<Cell<R>>>,
+    calls: Vec<Arc<dyn Timed>>,
     /// The task is there.
     started: bool,
     /// When it looks at the latest.
@@ -48,8 +65,8 @@ struct State<R> {
     dismissed: bool,
 }
 
-struct Seat<R> {
-    cell: Option<Arc<Cell<R>>>,
+struct Seat {
+    lease: Option<Arc<dyn Timed>>,
     alarm: Option<Instant>,
 }
 
@@ -74,7 +91,7 @@ impl<R: Runtime> Timekeeper<R> {
     }
 
     /// Whether this is the runtime that it runs on.
-    pub(crate) fn is_of<T: PartialEq + 'static>(&self, here: &T) -> bool {
+    pub(crate) fn is_of<T: Eq + 'static>(&self, here: &T) -> bool {
         self.here.as_deref().and_then(<dyn Any + Send + Sync>::downcast_ref::<T>) == Some(here)
     }
 
@@ -84,18 +101,18 @@ impl<R: Runtime> Timekeeper<R> {
     }
 
     /// Takes a lease in. False if the task has to be [started](Self::start) for it.
-    pub(crate) fn enter(&self, cell: &Arc<Cell<R>>) -> bool {
+    pub(crate) fn enter(&self, lease: Arc<dyn Timed>) -> bool {
         let mut state = self.lock();
-        let seat = Seat { cell: Some(Arc::clone(cell)), alarm: None };
         let place = match state.free.pop() {
             Some(place) => place,
             None => Place(state.seats.len()),
         };
+        lease.has_place(place);
+        let seat = Seat { lease: Some(lease), alarm: None };
         match state.seats.get_mut(place.0) {
             Some(free) => *free = seat,
             None => state.seats.push(seat),
         }
-        cell.has_place(place);
         std::mem::replace(&mut state.started, true)
     }
 
@@ -124,23 +141,23 @@ impl<R: Runtime> Timekeeper<R> {
     }
 
     /// Has the errands of a lease run.
-    pub(crate) fn has_errands(&self, cell: &Arc<Cell<R>>) {
+    pub(crate) fn has_errands(&self, lease: Arc<dyn Timed>) {
         if self.is_here() {
-            return errands::start(&self.runtime, cell);
+            return lease.run_errands();
         }
         let mut state = self.lock();
-        state.calls.push(Arc::clone(cell));
+        state.calls.push(lease);
         call(state);
     }
 
     /// A lease is over.
     pub(crate) fn leave(&self, place: Place) {
         let mut state = self.lock();
-        let cell = state.seats.get_mut(place.0).and_then(|seat| {
+        let lease = state.seats.get_mut(place.0).and_then(|seat| {
             seat.alarm = None;
-            seat.cell.take()
+            seat.lease.take()
         });
-        if cell.is_some() {
+        if lease.is_some() {
             state.free.push(place);
         }
         if state.is_empty() && state.dismissed {
@@ -149,7 +166,7 @@ impl<R: Runtime> Timekeeper<R> {
             drop(state);
         }
         // Under no lock.
-        drop(cell);
+        drop(lease);
     }
 
     /// The task ends as soon as no lease is left.
@@ -160,12 +177,12 @@ impl<R: Runtime> Timekeeper<R> {
     }
 
     /// All leases.
-    pub(crate) fn leases(&self) -> Vec<Arc<Cell<R>>> {
+    pub(crate) fn leases(&self) -> Vec<Arc<dyn Timed>> {
         self.lock().leases()
     }
 
     /// A look by the task, which has set its timer for `armed`.
-    fn look(&self, armed: Option<Instant>, seen: &mut Seen<R>) {
+    fn look(&self, armed: Option<Instant>, seen: &mut Seen) {
         let now = self.runtime.now();
         let mut state = self.lock();
         let State { alarms, seats, calls, .. } = &mut *state;
@@ -178,7 +195,7 @@ impl<R: Runtime> Timekeeper<R> {
                 && seat.alarm == Some(at)
             {
                 seat.alarm = None;
-                seen.due.extend(seat.cell.clone());
+                seen.due.extend(seat.lease.clone());
             }
         }
         seen.calls.append(calls);
@@ -193,15 +210,15 @@ impl<R: Runtime> Timekeeper<R> {
         seen.next_look = state.next_look;
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<R>> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// What the task sees.
-struct Seen<R> {
-    due: Vec<Arc<Cell<R>>>,
-    calls: Vec<Arc<Cell<R>>>,
+struct Seen {
+    due: Vec<Arc<dyn Timed>>,
+    calls: Vec<Arc<dyn Timed>>,
     next_look: Instant,
     /// More is due.
     more: bool,
@@ -209,9 +226,9 @@ struct Seen<R> {
     over: bool,
 }
 
-impl<R> State<R> {
-    fn leases(&self) -> Vec<Arc<Cell<R>>> {
-        self.seats.iter().filter_map(|seat| seat.cell.clone()).collect()
+impl State {
+    fn leases(&self) -> Vec<Arc<dyn Timed>> {
+        self.seats.iter().filter_map(|seat| seat.lease.clone()).collect()
     }
 
     fn is_empty(&self) -> bool {
@@ -231,7 +248,7 @@ impl<R> State<R> {
 }
 
 /// Has the task look.
-fn call<R>(mut state: MutexGuard<'_, State<R>>) {
+fn call(mut state: MutexGuard<'_, State>) {
     state.called = true;
     let waker = state.waker.take();
     drop(state);
@@ -252,12 +269,8 @@ async fn keep_time<R: Runtime>(mut duty: Duty<R>) {
             duty.0 = None;
             return;
         }
-        for cell in seen.due.drain(..) {
-            cell.ring();
-        }
-        for cell in seen.calls.drain(..) {
-            errands::start(&timekeeper.runtime, &cell);
-        }
+        seen.due.drain(..).for_each(Timed::ring);
+        seen.calls.drain(..).for_each(Timed::run_errands);
         if armed.is_none_or(|armed| seen.next_look < armed) {
             timer.set(Some(timekeeper.runtime.sleep_until(seen.next_look)));
             armed = Some(seen.next_look);
@@ -293,15 +306,13 @@ struct Duty<R: Runtime>(Option<Arc<Timekeeper<R>>>);
 impl<R: Runtime> Drop for Duty<R> {
     fn drop(&mut self) {
         let Some(timekeeper) = self.0.take() else { return };
-        let cells = {
+        let leases = {
             let mut state = timekeeper.lock();
             // For leases that come later there may be a runtime again.
             state.started = false;
             state.leases()
         };
-        for cell in cells {
-            cell.orphan();
-        }
+        leases.into_iter().for_each(Timed::orphan);
     }
 }
 

@@ -30,7 +30,7 @@ impl Runtime for Smol {
         Ok(())
     }
 
-    fn here(&self) -> Option<impl PartialEq + Send + Sync + 'static> {
+    fn here(&self) -> Option<impl Eq + Send + Sync + 'static> {
         // There is one, everywhere.
         Some(())
     }

@@ -42,7 +42,7 @@ impl Runtime for Tokio {
         Handle::try_current().map(|handle| drop(handle.spawn(task))).map_err(|_| NotRunning)
     }
 
-    fn here(&self) -> Option<impl PartialEq + Send + Sync + 'static> {
+    fn here(&self) -> Option<impl Eq + Send + Sync + 'static> {
         Handle::try_current().map(|handle| handle.id()).ok()
     }
 }

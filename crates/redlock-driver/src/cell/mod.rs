@@ -124,12 +124,6 @@ impl<R: Runtime> Cell<R> {
         &self.timekeeper
     }
 
-    /// The timekeeper has taken it in.
-    pub(crate) fn has_place(&self, place: Place) {
-        // It is taken in once.
-        let _ = self.place.set(place);
-    }
-
     pub(crate) const fn spec(&self) -> &LeaseSpec {
         &self.spec
     }

@@ -12,8 +12,9 @@ use crate::hints::Hints;
 use crate::node::Answer;
 use crate::recipient::{Passage, Recipient};
 use crate::redis::Words;
+use crate::timekeeper::{Place, Timed};
 use crate::turns::Turn;
-use crate::{Runtime, trace};
+use crate::{Runtime, errands, trace};
 
 /// What there is for the task that runs errands.
 pub(crate) struct Look {
@@ -148,7 +149,7 @@ impl<R: Runtime> Cell<R> {
             self.timekeeper.set(*place, at);
         }
         if starts {
-            self.timekeeper.has_errands(self);
+            self.timekeeper.has_errands(Arc::<Self>::clone(self));
         } else if errands {
             self.wake();
         }
@@ -224,19 +225,41 @@ impl<R: Runtime> Recipient for Cell<R> {
 }
 
 /// The timekeeper's side.
-impl<R: Runtime> Cell<R> {
-    /// It is time. Where errands are run it is for that task to look at the clock, behind the answers that it
-    /// may have.
-    pub(crate) fn ring(self: &Arc<Self>) {
+impl<R: Runtime> Timed for Cell<R> {
+    fn has_place(&self, place: Place) {
+        // It is taken in once.
+        let _ = self.place.set(place);
+    }
+
+    /// Where errands are run it is for that task to look at the clock, behind the answers that it may have.
+    fn ring(self: Arc<Self>) {
         let errands = {
             let mut inner = self.lock();
             inner.alarm = None;
             inner.rung = inner.errands;
             inner.errands
         };
-        if errands { self.wake() } else { self.tell_time() }
+        if errands {
+            self.wake();
+        } else {
+            self.tell_time();
+        }
     }
 
+    fn run_errands(self: Arc<Self>) {
+        errands::start(&self);
+    }
+
+    fn abandon(self: Arc<Self>) {
+        Self::abandon(&self);
+    }
+
+    fn orphan(self: Arc<Self>) {
+        Self::orphan(&self);
+    }
+}
+
+impl<R: Runtime> Cell<R> {
     /// What has become due is done.
     fn tell_time(self: &Arc<Self>) {
         let mut overdue = Vec::new();

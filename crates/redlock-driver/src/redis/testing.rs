@@ -187,7 +187,7 @@ impl Runtime for Bench {
         Ok(())
     }
 
-    fn here(&self) -> Option<impl PartialEq + Send + Sync + 'static> {
+    fn here(&self) -> Option<impl Eq + Send + Sync + 'static> {
         tokio::runtime::Handle::try_current().map(|runtime| runtime.id()).ok()
     }
 }

@@ -107,7 +107,7 @@ impl Runtime for Wrong {
         task::spawn(self, Box::pin(task))
     }
 
-    fn here(&self) -> Option<impl PartialEq + Send + Sync + 'static> {
+    fn here(&self) -> Option<impl Eq + Send + Sync + 'static> {
         task::here(self)
     }
 }
