@@ -13,7 +13,7 @@ const NOISE: Duration = Duration::from_millis(10);
 ///
 /// The usual monotonic clock of Linux and macOS stands still then, while the servers go on expiring
 /// keys: a laptop that sleeps for an hour would wake up with leases that look almost fresh. This one
-/// adds what the clock of the boot time is ahead (`CLOCK_BOOTTIME` on Linux and Android,
+/// reads the clock that goes on (`CLOCK_BOOTTIME` on Linux and Android,
 /// `CLOCK_MONOTONIC` on Apple systems; both include sleep there). On other systems it is the standard
 /// library's clock, and suspension is not seen.
 ///
